@@ -1,0 +1,1 @@
+"""glasslet: the Kubernetes kubelet in Python, one that you can see through."""

@@ -1,0 +1,52 @@
+"""Everything a pod's status is built from, gathered by the pod's worker, turned into a PodStatus by `status.builder`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_status import PodStatus
+from glasslet.runtime.model import ObservedPod
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Why a container does not run: the CamelCase reason and the message that the API shows."""
+
+    reason: str
+    message: str = ""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """A decision about the whole pod that overrides what containers say (DeadlineExceeded, Evicted, a rejection)."""
+
+    phase: str
+    reason: str
+    message: str = ""
+
+
+class ProbeOutcome(Struct, frozen=True, kw_only=True):
+    """What the probes of one container instance say; None where that probe does not exist or has no result yet."""
+
+    started: bool | None = None
+    ready: bool | None = None
+    alive: bool | None = None
+
+
+class StatusFacts(Struct, frozen=True, kw_only=True):
+    """`waiting` is by container name and holds the last start failure or back-off; `probes` by container instance.
+    `observed` is None before the runtime knew the pod. `finished`: all containers are gone for good."""
+
+    pod: Pod
+    now: datetime
+    observed: ObservedPod | None = None
+    previous: PodStatus = PodStatus()
+    waiting: Mapping[str, Waiting] = {}
+    probes: Mapping[ContainerID, ProbeOutcome] = {}
+    verdict: Verdict | None = None
+    terminating: bool = False
+    finished: bool = False
+    host_ips: tuple[str, ...] = ()

@@ -1,0 +1,96 @@
+"""What this agent asks of a container runtime. `runtime.cri` implements it over gRPC, `tests/fakes` in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.runtime.model import (
+    FilesystemUsage,
+    Image,
+    ObservedContainer,
+    ObservedPod,
+    ObservedSandbox,
+    RuntimeInfo,
+    RuntimeStatus,
+)
+from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
+
+
+class RegistryAuth(Struct, frozen=True, kw_only=True):
+    """Credentials for one registry (CRI AuthConfig). `repr` shows none of them."""
+
+    username: str = ""
+    password: str = ""
+    auth: str = ""
+    identity_token: str = ""
+    registry_token: str = ""
+
+    def __repr__(self) -> str:
+        return "RegistryAuth(***)"
+
+
+class RuntimeService(Protocol):
+    """CRI RuntimeService. Every verb has a deadline of its own and raises `RuntimeCallError` (see `runtime.errors`)."""
+
+    async def version(self) -> RuntimeInfo: ...
+    async def status(self) -> RuntimeStatus: ...
+    async def update_pod_cidr(self, cidr: str) -> None: ...
+
+    async def run_sandbox(self, spec: SandboxSpec) -> SandboxID: ...
+    async def stop_sandbox(self, sandbox: SandboxID) -> None: ...
+    async def remove_sandbox(self, sandbox: SandboxID) -> None: ...
+    async def sandbox_status(self, sandbox: SandboxID) -> ObservedSandbox: ...
+
+    async def create_container(self, sandbox: SandboxID, spec: ContainerSpec, pod: SandboxSpec) -> ContainerID: ...
+    async def start_container(self, container: ContainerID) -> None: ...
+    async def stop_container(self, container: ContainerID, grace_seconds: int) -> None: ...
+    async def remove_container(self, container: ContainerID) -> None: ...
+    async def container_status(self, container: ContainerID) -> ObservedContainer: ...
+    async def update_container(self, container: ContainerID, resources: Resources) -> None: ...
+    async def reopen_log(self, container: ContainerID) -> None: ...
+    async def exec_sync(self, container: ContainerID, command: tuple[str, ...], timeout: float) -> ExecResult:
+        """Runs a command, up to `timeout` seconds (0: no limit). Raises ExecTimeout."""
+
+    async def exec_url(
+        self, container: ContainerID, command: tuple[str, ...], *, stdin: bool, stdout: bool, stderr: bool, tty: bool
+    ) -> str:
+        """URL of a streaming session (CRI Exec)."""
+
+    async def attach_url(
+        self, container: ContainerID, *, stdin: bool, stdout: bool, stderr: bool, tty: bool
+    ) -> str: ...
+    async def port_forward_url(self, sandbox: SandboxID, ports: tuple[int, ...]) -> str: ...
+
+    async def list_pods(self) -> tuple[ObservedPod, ...]:
+        """One pass over all sandboxes and containers; details that only a status call knows (IPs, exit codes) are
+        absent. Pods and containers not made by a kubelet (no `io.kubernetes.pod.uid` label) are left out."""
+
+    async def read_pod(self, uid: PodUID) -> ObservedPod | None:
+        """One pod in full detail (sandbox and container status calls included); None if the runtime knows nothing."""
+
+    def hints(self) -> AsyncIterator[RuntimeHint]:
+        """Endless stream of hints that something changed; ends by raising `RuntimeCallError` when it cannot go on."""
+
+
+class RuntimeHint(Struct, frozen=True, kw_only=True):
+    """Something happened to this container or sandbox: re-read its pod. Both None: anything may have changed."""
+
+    id: str | None = None
+    uid: PodUID | None = None
+    kind: str = ""
+
+
+class ImageService(Protocol):
+    """CRI ImageService."""
+
+    async def list_images(self) -> tuple[Image, ...]: ...
+    async def image_status(self, image: str, runtime_handler: str = "") -> Image | None: ...
+    async def pull_image(self, image: str, auth: RegistryAuth | None, pod: SandboxSpec | None) -> str:
+        """Pulls and gives the image reference. No deadline but cancellation. Raises ImagePullFailed."""
+
+    async def remove_image(self, image: str) -> None: ...
+    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...
