@@ -38,7 +38,8 @@ class ProbeOutcome(Struct, frozen=True, kw_only=True):
 
 class StatusFacts(Struct, frozen=True, kw_only=True):
     """`waiting` is by container name and holds the last start failure or back-off; `probes` by container instance.
-    `observed` is None before the runtime knew the pod. `finished`: all containers are gone for good."""
+    `observed` is None before the runtime knew the pod. `termination_messages` holds what containers left in their
+    termination message file (or log), by instance. `finished`: all containers are gone for good."""
 
     pod: Pod
     now: datetime
@@ -46,6 +47,7 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     previous: PodStatus = PodStatus()
     waiting: Mapping[str, Waiting] = {}
     probes: Mapping[ContainerID, ProbeOutcome] = {}
+    termination_messages: Mapping[ContainerID, str] = {}
     verdict: Verdict | None = None
     terminating: bool = False
     finished: bool = False

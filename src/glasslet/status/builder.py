@@ -1,0 +1,83 @@
+"""PodStatus from facts: pure, and the only place that composes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_status import HostIP, PodIP, PodStatus
+from glasslet.podspec.qos import qos_class
+from glasslet.runtime.facts import StatusFacts
+from glasslet.status.conditions import pod_conditions
+from glasslet.status.containers import ContainerStatuses
+from glasslet.status.phase import pod_phase
+
+ENDED = ("Succeeded", "Failed")
+
+
+def status_builder(runtime_name: str) -> Callable[[StatusFacts], PodStatus]:
+    """A builder whose container ids read `<runtime_name>://<id>`."""
+
+    def build(facts: StatusFacts) -> PodStatus:
+        return build_status(facts, runtime_name)
+
+    return build
+
+
+def build_status(facts: StatusFacts, runtime_name: str) -> PodStatus:
+    """The status to publish for these facts."""
+    pod, previous = facts.pod, facts.previous
+    statuses = ContainerStatuses(facts, runtime_name)
+    init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
+    phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
+    ips = _pod_ips(facts)
+    return PodStatus(
+        observed_generation=pod.metadata.generation,
+        phase=phase,
+        reason=reason,
+        message=message,
+        conditions=pod_conditions(facts, phase, init, regular),
+        host_ip=facts.host_ips[0] if facts.host_ips else "",
+        host_ips=tuple(HostIP(ip=ip) for ip in facts.host_ips),
+        pod_ip=ips[0] if ips else "",
+        pod_ips=tuple(PodIP(ip=ip) for ip in ips),
+        start_time=previous.start_time or facts.now.replace(microsecond=0),
+        init_container_statuses=init,
+        container_statuses=regular,
+        ephemeral_container_statuses=ephemeral,
+        qos_class=previous.qos_class or qos_class(pod),
+        nominated_node_name=previous.nominated_node_name,
+        resource_claim_statuses=previous.resource_claim_statuses,
+        extended_resource_claim_status=previous.extended_resource_claim_status,
+    )
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod comes from a file or URL of this node."""
+    return pod.metadata.annotations.get("kubernetes.io/config.source", "api") != "api"
+
+
+def _counts_as_ended(facts: StatusFacts) -> bool:
+    return (facts.terminating or facts.finished) and not is_static(facts.pod)
+
+
+def _phase(facts: StatusFacts, counted: str) -> tuple[str, str, str]:
+    """(phase, reason, message): a verdict wins, and an ended pod never comes back."""
+    previous = facts.previous
+    if facts.verdict is not None:
+        return facts.verdict.phase, facts.verdict.reason, facts.verdict.message
+    if previous.phase in ENDED:
+        return previous.phase, previous.reason, previous.message
+    if facts.finished and not is_static(facts.pod) and counted not in ENDED:
+        return "Failed", previous.reason, previous.message
+    return counted, previous.reason, previous.message
+
+
+def _pod_ips(facts: StatusFacts) -> tuple[str, ...]:
+    if facts.pod.spec.host_network:
+        kept = tuple(entry.ip for entry in facts.previous.pod_ips)
+        return kept + tuple(ip for ip in facts.host_ips if ip not in kept)[: 2 - len(kept)]
+    sandboxes = facts.observed.sandboxes if facts.observed else ()
+    if sandboxes and sandboxes[0].ips:
+        return sandboxes[0].ips[:2]
+    return tuple(entry.ip for entry in facts.previous.pod_ips)

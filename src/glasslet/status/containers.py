@@ -1,0 +1,220 @@
+"""Container statuses: what the API shows of every container of a pod (behaviours: pod phase, container status)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from glasslet.api.container import Container, EphemeralContainer
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    ContainerUser,
+    LinuxContainerUser,
+    VolumeMountStatus,
+)
+from glasslet.runtime.facts import ProbeOutcome, StatusFacts
+from glasslet.runtime.model import ContainerPhase, ObservedContainer
+
+AnyContainer = Container | EphemeralContainer
+
+_KILLED = 137
+_VANISHED = "The container could not be located when the pod was terminated"
+_VANISHED_EARLIER = "The container could not be located when the pod was deleted.  The container used to be Running"
+_NO_PROBES = ProbeOutcome()
+
+
+def is_sidecar(container: AnyContainer) -> bool:
+    """Whether an init container is restartable (KEP-753)."""
+    return isinstance(container, Container) and container.restart_policy == "Always"
+
+
+def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
+    """Whether an exited container is started again by its policy; init containers included."""
+    if isinstance(container, EphemeralContainer):
+        return False
+    policy = container.restart_policy or pod.spec.restart_policy
+    if any(c.name == container.name for c in pod.spec.init_containers) and not is_sidecar(container):
+        return exit_code != 0 and policy != "Never"
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+
+
+class ContainerStatuses:
+    """Builds the status of each container of one pod. One instance per build; holds nothing beyond its inputs."""
+
+    def __init__(self, facts: StatusFacts, runtime_name: str) -> None:
+        self._facts = facts
+        self._pod = facts.pod
+        self._runtime = runtime_name
+        previous = facts.previous
+        self._old = {
+            s.name: s
+            for group in (
+                previous.init_container_statuses,
+                previous.container_statuses,
+                previous.ephemeral_container_statuses,
+            )
+            for s in group
+        }
+        self._instances: dict[str, list[ObservedContainer]] = {}
+        for instance in facts.observed.containers if facts.observed else ():
+            self._instances.setdefault(instance.name, []).append(instance)
+
+    def init(self) -> tuple[ContainerStatus, ...]:
+        """Init containers, in the order of the spec."""
+        return tuple(self._status(c, regular_init=not is_sidecar(c)) for c in self._pod.spec.init_containers)
+
+    def regular(self) -> tuple[ContainerStatus, ...]:
+        """Regular containers, by name."""
+        return tuple(self._status(c) for c in sorted(self._pod.spec.containers, key=lambda c: c.name))
+
+    def ephemeral(self) -> tuple[ContainerStatus, ...]:
+        """Ephemeral containers, by name."""
+        return tuple(self._status(c) for c in sorted(self._pod.spec.ephemeral_containers, key=lambda c: c.name))
+
+    def _status(self, container: AnyContainer, *, regular_init: bool = False) -> ContainerStatus:
+        instances = self._instances.get(container.name, [])
+        newest = instances[0] if instances else None
+        older = instances[1] if len(instances) > 1 else None
+        if newest is None:
+            return self._without_instance(container)
+        if newest.phase is ContainerPhase.UNKNOWN and self._was_running(container.name):
+            return self._vanished(container)
+        state, last = self._states(container, newest, older)
+        started, ready = self._probed(container, newest)
+        return ContainerStatus(
+            name=container.name,
+            state=state,
+            last_state=last,
+            ready=ready or (regular_init and state.terminated is not None and state.terminated.exit_code == 0),
+            started=started,
+            restart_count=newest.attempt,
+            image=newest.image or container.image,
+            image_id=newest.image_ref or newest.image_id,
+            container_id=self._id(newest.id),
+            allocated_resources=container.resources.requests,
+            resources=container.resources if container.resources.requests or container.resources.limits else None,
+            volume_mounts=tuple(_mounts(container)) if newest.phase is ContainerPhase.RUNNING else (),
+            user=_user(newest),
+        )
+
+    def _states(
+        self, container: AnyContainer, newest: ObservedContainer, older: ObservedContainer | None
+    ) -> tuple[ContainerState, ContainerState]:
+        """(state, lastState)."""
+        before = self._terminated(older) if older is not None else ContainerState()
+        if newest.phase is ContainerPhase.RUNNING:
+            return ContainerState(running=ContainerStateRunning(started_at=_second(newest.started_at))), before
+        if newest.phase is ContainerPhase.EXITED:
+            ended = self._terminated(newest)
+            waiting = self._facts.waiting.get(container.name)
+            if waiting and not self._ending() and restarts(self._pod, container, newest.exit_code):
+                return self._waiting(container), ended
+            return ended, before
+        return self._waiting(container), before
+
+    def _without_instance(self, container: AnyContainer) -> ContainerStatus:
+        old = self._old.get(container.name)
+        if self._was_running(container.name):
+            return self._vanished(container)
+        if old is not None and old.state.terminated is not None and container.name not in self._facts.waiting:
+            return old
+        blank = ContainerStatus(
+            name=container.name,
+            state=self._waiting(container),
+            last_state=(old.last_state if old.state.terminated is None else old.state) if old else ContainerState(),
+            ready=False,
+            started=False,
+            restart_count=old.restart_count if old else 0,
+            image=container.image,
+            image_id="",
+        )
+        return msgspec.structs.replace(blank, state=_lost(_VANISHED)) if self._facts.finished else blank
+
+    def _vanished(self, container: AnyContainer) -> ContainerStatus:
+        """The runtime lost a container that was running: never silently `waiting` as if nothing had been."""
+        old = self._old[container.name]
+        comes_back = not self._ending() and restarts(self._pod, container, _KILLED)
+        return msgspec.structs.replace(
+            old,
+            state=self._waiting(container) if comes_back else _lost(_VANISHED),
+            last_state=_lost(_VANISHED_EARLIER) if comes_back else old.last_state,
+            ready=False,
+            started=False,
+            restart_count=old.restart_count + (0 if self._facts.terminating else 1),
+            volume_mounts=(),
+        )
+
+    def _was_running(self, name: str) -> bool:
+        old = self._old.get(name)
+        return self._facts.observed is not None and old is not None and old.state.running is not None
+
+    def _ending(self) -> bool:
+        return self._facts.terminating or self._facts.finished or self._facts.verdict is not None
+
+    def _waiting(self, container: AnyContainer) -> ContainerState:
+        waiting = self._facts.waiting.get(container.name)
+        if waiting is not None:
+            return ContainerState(waiting=ContainerStateWaiting(reason=waiting.reason, message=waiting.message))
+        reason = "PodInitializing" if self._pod.spec.init_containers else "ContainerCreating"
+        return ContainerState(waiting=ContainerStateWaiting(reason=reason))
+
+    def _terminated(self, instance: ObservedContainer) -> ContainerState:
+        if instance.phase is not ContainerPhase.EXITED:
+            return ContainerState()
+        left = self._facts.termination_messages.get(instance.id, "")
+        return ContainerState(
+            terminated=ContainerStateTerminated(
+                exit_code=instance.exit_code,
+                reason=instance.reason or ("Completed" if instance.exit_code == 0 else "Error"),
+                message=": ".join(part for part in (instance.message, left) if part),
+                started_at=_second(instance.started_at),
+                finished_at=_second(instance.finished_at),
+                container_id=self._id(instance.id),
+            )
+        )
+
+    def _probed(self, container: AnyContainer, newest: ObservedContainer) -> tuple[bool, bool]:
+        """(started, ready): no probe of a kind means that kind passes as soon as the container runs."""
+        if newest.phase is not ContainerPhase.RUNNING:
+            return False, False
+        outcome = self._facts.probes.get(newest.id, _NO_PROBES)
+        started = container.startup_probe is None or outcome.started is True
+        return started, started and (container.readiness_probe is None or outcome.ready is True)
+
+    def _id(self, container: ContainerID) -> str:
+        return f"{self._runtime}://{container}"
+
+
+def _lost(message: str) -> ContainerState:
+    return ContainerState(
+        terminated=ContainerStateTerminated(exit_code=_KILLED, reason="ContainerStatusUnknown", message=message)
+    )
+
+
+def _mounts(container: AnyContainer) -> Iterator[VolumeMountStatus]:
+    for mount in container.volume_mounts:
+        recursive = None
+        if mount.read_only:
+            recursive = "Disabled" if mount.recursive_read_only in (None, "Disabled") else "Enabled"
+        yield VolumeMountStatus(
+            name=mount.name, mount_path=mount.mount_path, read_only=mount.read_only, recursive_read_only=recursive
+        )
+
+
+def _user(instance: ObservedContainer) -> ContainerUser | None:
+    if instance.user is None:
+        return None
+    uid, gid, groups = instance.user
+    return ContainerUser(linux=LinuxContainerUser(uid=uid, gid=gid, supplemental_groups=groups))
+
+
+def _second(moment: datetime | None) -> datetime | None:
+    return moment.replace(microsecond=0) if moment else None

@@ -1,0 +1,255 @@
+"""PodStatus from facts: one healthy pod, one thing changed per test."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from glasslet.api.container import Container
+from glasslet.api.lifecycle import Probe
+from glasslet.api.meta import ObjectMeta
+from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.api.pod import Pod, PodReadinessGate, PodSpec
+from glasslet.api.pod_status import PodCondition, PodStatus
+from glasslet.runtime.facts import ProbeOutcome, StatusFacts, Verdict, Waiting
+from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
+from glasslet.status.builder import build_status
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, 400_000, tzinfo=UTC)
+
+
+def container(name: str = "main", **fields: object) -> Container:
+    return Container(name=name, image=f"{name}:1", **fields)  # type: ignore[arg-type]
+
+
+def pod(*containers: Container, source: str = "api", **spec: object) -> Pod:
+    return Pod(
+        metadata=ObjectMeta(
+            name="web",
+            namespace="default",
+            uid="u1",
+            generation=3,
+            annotations={"kubernetes.io/config.source": source},
+        ),
+        spec=PodSpec(containers=containers or (container(),), **{"restart_policy": "Always", **spec}),  # type: ignore[arg-type]
+    )
+
+
+def instance(name: str = "main", attempt: int = 0, exited: int | None = None, **fields: object) -> ObservedContainer:
+    made = NOW - timedelta(seconds=100 - attempt)
+    return ObservedContainer(
+        **{
+            "id": ContainerID(f"{name}-{attempt}"),
+            "name": name,
+            "attempt": attempt,
+            "phase": ContainerPhase.RUNNING if exited is None else ContainerPhase.EXITED,
+            "sandbox_id": SandboxID("s0"),
+            "created_at": made,
+            "started_at": made,
+            "finished_at": None if exited is None else NOW,
+            "exit_code": exited or 0,
+            **fields,
+        }  # type: ignore[arg-type]
+    )
+
+
+def observed(*containers: ObservedContainer, ips: tuple[str, ...] = ("10.0.0.9",)) -> ObservedPod:
+    sandbox = ObservedSandbox(id=SandboxID("s0"), attempt=0, ready=True, created_at=NOW, ips=ips)
+    return ObservedPod(uid=PodUID("u1"), name="web", namespace="default", sandboxes=(sandbox,), containers=containers)
+
+
+def status(the_pod: Pod, seen: ObservedPod | None, **facts: object) -> PodStatus:
+    return build_status(StatusFacts(pod=the_pod, now=NOW, observed=seen, **facts), "containerd")  # type: ignore[arg-type]
+
+
+def condition(of: PodStatus, kind: str) -> PodCondition:
+    return next(c for c in of.conditions if c.type == kind)
+
+
+def test_running_container_makes_the_pod_running_and_ready() -> None:
+    result = status(pod(), observed(instance()))
+    assert (result.phase, condition(result, "Ready").status) == ("Running", "True")
+    assert result.container_statuses[0].container_id == "containerd://main-0"
+    assert result.pod_ip == "10.0.0.9"
+
+
+def test_times_are_whole_seconds() -> None:
+    assert status(pod(), None).start_time == NOW.replace(microsecond=0)
+
+
+def test_conditions_come_in_upstreams_order_after_those_of_others() -> None:
+    # behaviours §6: "Order in the list: foreign ones, resize conditions, DisruptionTarget, PodReadyToStartContainers,
+    # Initialized, Ready, ContainersReady, PodScheduled (static pods: always True)."
+    before = PodStatus(conditions=(PodCondition(type="acme.io/gate", status="True"),))
+    kinds = [c.type for c in status(pod(), observed(instance()), previous=before).conditions]
+    assert kinds == [
+        "acme.io/gate",
+        "PodReadyToStartContainers",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodScheduled",
+    ]
+
+
+def test_transition_time_stays_while_the_value_stays() -> None:
+    # behaviours §6: "Transition time changes only with the status value."
+    first = status(pod(), observed(instance()))
+    facts = StatusFacts(pod=pod(), now=NOW + timedelta(hours=1), observed=observed(instance()), previous=first)
+    assert condition(build_status(facts, "x"), "Ready").last_transition_time == NOW.replace(microsecond=0)
+
+
+def test_unknown_container_waits_as_container_creating() -> None:
+    # behaviours §5: "Default waiting reason: ContainerCreating, or PodInitializing for regular containers of a pod with
+    # init containers."
+    waiting = status(pod(), observed()).container_statuses[0].state.waiting
+    assert waiting is not None
+    assert waiting.reason == "ContainerCreating"
+
+
+def test_containers_of_a_pod_with_init_containers_wait_as_pod_initializing() -> None:
+    result = status(pod(init_containers=(container("setup"),)), observed(instance("setup")))
+    waiting = result.container_statuses[0].state.waiting
+    assert waiting is not None
+    assert (waiting.reason, result.phase) == ("PodInitializing", "Pending")
+    assert condition(result, "Initialized").message == "containers with incomplete status: [setup]"
+
+
+def test_back_off_shows_waiting_with_the_exit_as_last_state() -> None:
+    back_off = {"main": Waiting(reason="CrashLoopBackOff", message="back-off 10s")}
+    shown = status(pod(), observed(instance(exited=1)), waiting=back_off).container_statuses[0]
+    assert shown.state.waiting is not None
+    assert shown.last_state.terminated is not None
+    assert (shown.state.waiting.reason, shown.last_state.terminated.exit_code) == ("CrashLoopBackOff", 1)
+
+
+def test_last_state_is_the_instance_before_a_running_one() -> None:
+    # behaviours §5: "lastState = second newest instance when the newest runs or exited, or the newest exit while
+    # waiting."
+    shown = status(pod(), observed(instance(attempt=1), instance(exited=2))).container_statuses[0]
+    assert shown.last_state.terminated is not None
+    assert (shown.last_state.terminated.exit_code, shown.restart_count) == (2, 1)
+
+
+def test_termination_message_follows_the_runtimes_own() -> None:
+    # behaviours §19: "A message of the runtime comes first, joined by `: `."
+    gone = instance(exited=1, message="runtime said")
+    shown = status(pod(), observed(gone), termination_messages={gone.id: "file said"}).container_statuses[0]
+    assert shown.state.terminated is not None
+    assert shown.state.terminated.message == "runtime said: file said"
+
+
+def test_regular_containers_are_sorted_by_name() -> None:
+    # behaviours §5: "Container order in status: regular and ephemeral sorted by name; init in spec order."
+    shown = status(pod(container("b"), container("a")), observed())
+    assert [s.name for s in shown.container_statuses] == ["a", "b"]
+
+
+def test_container_that_vanished_while_running_will_restart_and_counts() -> None:
+    # behaviours §5: "A container that vanished while Running: terminated (or lastState, if it will restart) with reason
+    # ContainerStatusUnknown, exit 137, message that it could not be located; restartCount + 1 if the pod is not
+    # deleted."
+    before = status(pod(), observed(instance()))
+    shown = status(pod(), observed(), previous=before).container_statuses[0]
+    assert shown.last_state.terminated is not None
+    assert (shown.last_state.terminated.reason, shown.last_state.terminated.exit_code) == (
+        "ContainerStatusUnknown",
+        137,
+    )
+    assert (shown.restart_count, shown.ready) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "phase"),
+    [
+        ("Always", 0, "Running"),
+        ("Always", 1, "Running"),
+        ("OnFailure", 0, "Succeeded"),
+        ("OnFailure", 1, "Running"),
+        ("Never", 0, "Succeeded"),
+        ("Never", 1, "Failed"),
+    ],
+)
+def test_phase_when_all_containers_stopped(policy: str, code: int, phase: str) -> None:
+    # behaviours §5: "running = 0, stopped > 0, unknown = 0: [...] Otherwise Always: Running; all succeeded: Succeeded;
+    # Never: Failed; OnFailure: Running."
+    assert status(pod(restart_policy=policy), observed(instance(exited=code))).phase == phase
+
+
+def test_failed_init_container_fails_a_pod_that_never_restarts() -> None:
+    # behaviours §5: "failed init and restartPolicy Never: Failed."
+    the_pod = pod(init_containers=(container("setup"),), restart_policy="Never")
+    assert status(the_pod, observed(instance("setup", exited=1))).phase == "Failed"
+
+
+def test_running_sidecar_alone_keeps_the_pod_running_once_a_regular_container_ran() -> None:
+    the_pod = pod(init_containers=(container("side", restart_policy="Always"),))
+    assert status(the_pod, observed(instance("side"), instance(exited=1))).phase == "Running"
+
+
+def test_sidecar_that_is_not_ready_makes_the_pod_unready() -> None:
+    side = container("side", restart_policy="Always", readiness_probe=Probe())
+    shown = status(pod(init_containers=(side,)), observed(instance("side"), instance()))
+    assert condition(shown, "ContainersReady").message == "containers with unready status: [side]"
+
+
+def test_readiness_probe_without_a_result_means_not_ready() -> None:
+    shown = status(pod(container(readiness_probe=Probe())), observed(instance()))
+    assert shown.container_statuses[0].ready is False
+
+
+def test_passed_readiness_probe_means_ready() -> None:
+    results = {ContainerID("main-0"): ProbeOutcome(ready=True)}
+    shown = status(pod(container(readiness_probe=Probe())), observed(instance()), probes=results)
+    assert shown.container_statuses[0].ready is True
+
+
+def test_container_whose_startup_probe_has_not_passed_is_not_started() -> None:
+    shown = status(pod(container(startup_probe=Probe())), observed(instance())).container_statuses[0]
+    assert (shown.started, shown.ready) == (False, False)
+
+
+def test_missing_readiness_gate_is_named() -> None:
+    shown = status(pod(readiness_gates=(PodReadinessGate(condition_type="acme.io/lb"),)), observed(instance()))
+    assert condition(shown, "Ready").reason == "ReadinessGatesNotReady"
+    assert '"acme.io/lb" does not exist' in condition(shown, "Ready").message
+
+
+def test_verdict_decides_the_phase() -> None:
+    verdict = Verdict(phase="Failed", reason="DeadlineExceeded", message="too long")
+    shown = status(pod(), observed(instance()), verdict=verdict)
+    assert (shown.phase, shown.reason) == ("Failed", "DeadlineExceeded")
+    assert condition(shown, "Ready").reason == "PodFailed"
+
+
+def test_terminal_phase_never_goes_back() -> None:
+    # behaviours §5: "A terminal phase in the API never goes back."
+    before = PodStatus(phase="Succeeded")
+    assert status(pod(), observed(instance()), previous=before).phase == "Succeeded"
+
+
+def test_pod_that_finished_without_terminal_phase_is_failed() -> None:
+    # behaviours §4: "Phase at the end: Succeeded or Failed from exit codes; a non-static pod still Pending or Running
+    # becomes Failed."
+    assert status(pod(), observed(), terminating=True, finished=True).phase == "Failed"
+
+
+def test_finished_pod_shows_missing_containers_as_terminated() -> None:
+    # behaviours §4: "Containers missing in the runtime at the end: terminated, reason ContainerStatusUnknown, exit code
+    # 137."
+    shown = status(pod(), observed(), terminating=True, finished=True).container_statuses[0].state.terminated
+    assert shown is not None
+    assert (shown.reason, shown.exit_code) == ("ContainerStatusUnknown", 137)
+
+
+def test_host_network_pod_has_the_nodes_addresses() -> None:
+    shown = status(pod(host_network=True), observed(instance(), ips=()), host_ips=("192.0.2.1",))
+    assert (shown.pod_ip, condition(shown, "PodReadyToStartContainers").status) == ("192.0.2.1", "True")
+
+
+def test_building_again_from_its_own_result_changes_nothing() -> None:
+    first = status(pod(), observed(instance()))
+    assert status(pod(), observed(instance()), previous=first) == first
+    assert msgspec.structs.replace(first) == first
