@@ -1,0 +1,46 @@
+"""Times as the Kubernetes API writes them. All take aware datetimes and give text in UTC.
+
+Three forms exist: `Time` (whole seconds; nearly every field), `MicroTime` (always six digits; leases and events), and
+RFC3339Nano with all nine digits (the `kubernetes.io/config.seen` annotation).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def rfc3339(moment: datetime) -> str:
+    """`2026-01-02T03:04:05Z`: `meta/v1.Time`; the fraction is cut off."""
+    return _utc(moment).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rfc3339_micro(moment: datetime) -> str:
+    """`2026-01-02T03:04:05.000006Z`: `meta/v1.MicroTime`, always six digits."""
+    return _utc(moment).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def rfc3339_nano(moment: datetime) -> str:
+    """`2026-01-02T03:04:05.000006000Z`: nine digits (Python's clocks end at microseconds)."""
+    return _utc(moment).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+
+
+def parse_rfc3339(text: str) -> datetime:
+    """Reads any of the three forms, with `Z` or an offset; digits below a microsecond are cut off. Raises ValueError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a time: want RFC 3339, like 2026-01-02T03:04:05Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} is not a time: the zone is missing, want Z or an offset like +02:00")
+    return moment.astimezone(UTC)
+
+
+def whole_seconds(moment: datetime) -> datetime:
+    """The moment as the API keeps it: UTC, without a fraction."""
+    return moment.astimezone(UTC).replace(microsecond=0)
+
+
+def _utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment} has no time zone: API times are aware")
+    return moment.astimezone(UTC)
