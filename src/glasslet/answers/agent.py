@@ -1,0 +1,60 @@
+"""`waits`, `tasks`, and the agent itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from glasslet.answers.wire import Answer
+
+
+class WaitRow(Answer, frozen=True, kw_only=True):
+    """One live wait. `pod` is `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known."""
+
+    kind: str
+    on: str
+    since: datetime
+    pod: str = ""
+    container: str = ""
+    station: str = ""
+    until: datetime | None = None
+    task: str = ""
+
+
+class WaitsAnswer(Answer, frozen=True, kw_only=True):
+    """Every live wait, the longest first."""
+
+    waits: tuple[WaitRow, ...] = ()
+
+
+class TaskRow(Answer, frozen=True, kw_only=True):
+    """One task of the agent. `at`: where its code stands (`file:line function`); `wait`: what it waits for."""
+
+    name: str
+    at: str
+    pod: str = ""
+    wait: str = ""
+
+
+class TasksAnswer(Answer, frozen=True, kw_only=True):
+    """Every task, by name."""
+
+    tasks: tuple[TaskRow, ...] = ()
+
+
+class AgentAnswer(Answer, frozen=True, kw_only=True):
+    """The agent. `runtime_pods`: pods that the runtime holds, whoever wanted them; `record`: how the record is kept."""
+
+    version: str
+    pid: int
+    started_at: datetime | None = None
+    node: str = ""
+    root_dir: str = ""
+    runtime: str = ""
+    runtime_endpoint: str = ""
+    runtime_error: str = ""
+    network_error: str = ""
+    ready: bool = False
+    desired_pods: int = 0
+    runtime_pods: int = 0
+    findings: tuple[str, ...] = ()
+    record: str = ""

@@ -1,0 +1,94 @@
+"""`ps` and `describe`: the pods of this node, and one of them in full."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from glasslet.answers.agent import WaitRow
+from glasslet.answers.wire import Answer
+
+
+class PodRow(Answer, frozen=True, kw_only=True):
+    """One line of `ps`. `now`: what the pod is doing, "" when nothing is outstanding; `since`: since when. `settled`:
+    ready, over, or held up by something that only time or a person changes (back-off, a missing object)."""
+
+    namespace: str
+    name: str
+    uid: str
+    phase: str
+    ready: int = 0
+    containers: int = 0
+    restarts: int = 0
+    now: str = ""
+    since: datetime | None = None
+    lifecycle: str = ""
+    is_ready: bool = False
+    settled: bool = False
+    ip: str = ""
+    created: datetime | None = None
+    reason: str = ""
+
+
+class PodsAnswer(Answer, frozen=True, kw_only=True):
+    """All pods, by namespace and name."""
+
+    pods: tuple[PodRow, ...] = ()
+
+
+class ContainerRow(Answer, frozen=True, kw_only=True):
+    """One container of a pod. `kind`: init, sidecar, main or ephemeral. `state`: waiting, running, terminated, or
+    `unknown` before anything was reported; `last_*` describe the instance before this one."""
+
+    name: str
+    kind: str
+    image: str
+    state: str
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+    exit_code: int | None = None
+    ready: bool = False
+    restarts: int = 0
+    id: str = ""
+    last_reason: str = ""
+    last_exit_code: int | None = None
+    last_finished: datetime | None = None
+
+
+class ConditionRow(Answer, frozen=True, kw_only=True):
+    """One condition of a pod."""
+
+    type: str
+    status: str
+    since: datetime | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class TimelineRow(Answer, frozen=True, kw_only=True):
+    """One thing that happened. `kind`: station, wait, decision, observed, finding or gap."""
+
+    at: datetime
+    kind: str
+    text: str
+    container: str = ""
+    took_ms: float | None = None
+    outcome: str = ""
+
+
+class PodDescription(Answer, frozen=True, kw_only=True):
+    """One pod in full; `timeline` holds the newest things last."""
+
+    pod: PodRow
+    containers: tuple[ContainerRow, ...] = ()
+    conditions: tuple[ConditionRow, ...] = ()
+    ips: tuple[str, ...] = ()
+    source: str = ""
+    restart_policy: str = ""
+    qos_class: str = ""
+    grace_period: int | None = None
+    volumes: tuple[str, ...] = ()
+    labels: dict[str, str] = {}
+    waits: tuple[WaitRow, ...] = ()
+    findings: tuple[str, ...] = ()
+    timeline: tuple[TimelineRow, ...] = ()

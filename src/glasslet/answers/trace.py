@@ -1,0 +1,73 @@
+"""`trace`: one pod's way in milliseconds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from glasslet.answers.pods import TimelineRow
+from glasslet.answers.wire import Answer
+
+
+class Span(Answer, frozen=True, kw_only=True):
+    """A stretch of time, in milliseconds from the trace's `start`."""
+
+    start_ms: float
+    end_ms: float
+
+
+class TraceWait(Answer, frozen=True, kw_only=True):
+    """A wait inside a row, in milliseconds from the trace's `start`."""
+
+    kind: str
+    on: str
+    start_ms: float
+    end_ms: float
+    outcome: str = ""
+
+
+class TraceRow(Answer, frozen=True, kw_only=True):
+    """One line of the waterfall. `busy_ms` is the time covered by `spans` (what lies between them is not counted);
+    `beside` names the rows whose spans overlap this one's; `open`: still going on."""
+
+    name: str
+    container: str = ""
+    busy_ms: float
+    spans: tuple[Span, ...] = ()
+    detail: str = ""
+    outcome: str = ""
+    beside: tuple[str, ...] = ()
+    waits: tuple[TraceWait, ...] = ()
+    open: bool = False
+
+
+class Share(Answer, frozen=True, kw_only=True):
+    """How much of the whole one party took. All shares and `unnamed_ms` add up to `total_ms`."""
+
+    who: str
+    ms: float
+
+
+class Gap(Answer, frozen=True, kw_only=True):
+    """A time in which no agent ran."""
+
+    start: datetime
+    end: datetime
+
+
+class TraceAnswer(Answer, frozen=True, kw_only=True):
+    """From seen to `milestone` (`Ready`, `Running`, `ended`, or `now` while under way). `later`: what came after."""
+
+    namespace: str
+    name: str
+    uid: str
+    start: datetime
+    end: datetime
+    milestone: str
+    total_ms: float
+    unnamed_ms: float
+    rows: tuple[TraceRow, ...] = ()
+    shares: tuple[Share, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    later: tuple[TimelineRow, ...] = ()
+    ended: bool = False
+    dropped: int = 0

@@ -1,0 +1,41 @@
+"""Answers to JSON and back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The base of every answer."""
+
+
+class ErrorAnswer(Answer, frozen=True, kw_only=True):
+    """Why a request was refused. `field`, `value` and `allowed` are set where one input was wrong; `nearest` names what
+    may have been meant."""
+
+    error: str
+    field: str = ""
+    value: str = ""
+    allowed: str = ""
+    nearest: tuple[str, ...] = ()
+
+
+def encode(answer: Any) -> bytes:
+    """Compact JSON."""
+    return _encoder.encode(answer)
+
+
+def decode(data: bytes | str, kind: type[T]) -> T:
+    """One answer. Raises msgspec.MsgspecError if `data` is not one."""
+    return msgspec.json.decode(data, type=kind)
+
+
+def to_plain(answer: Any) -> Any:
+    """Dicts, lists and strings, as `encode` would write them."""
+    return msgspec.to_builtins(answer)
