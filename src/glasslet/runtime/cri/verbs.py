@@ -1,0 +1,52 @@
+"""The calls of the CRI, by the names that records, metrics and errors use."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verb(StrEnum):
+    """An RPC of runtime.v1; the value is its name on the wire. `operation` is its label in the kubelet's metrics."""
+
+    VERSION = "Version"
+    STATUS = "Status"
+    RUN_POD_SANDBOX = "RunPodSandbox"
+    STOP_POD_SANDBOX = "StopPodSandbox"
+    REMOVE_POD_SANDBOX = "RemovePodSandbox"
+    POD_SANDBOX_STATUS = "PodSandboxStatus"
+    LIST_POD_SANDBOX = "ListPodSandbox"
+    CREATE_CONTAINER = "CreateContainer"
+    START_CONTAINER = "StartContainer"
+    STOP_CONTAINER = "StopContainer"
+    REMOVE_CONTAINER = "RemoveContainer"
+    LIST_CONTAINERS = "ListContainers"
+    CONTAINER_STATUS = "ContainerStatus"
+    UPDATE_CONTAINER_RESOURCES = "UpdateContainerResources"
+    REOPEN_CONTAINER_LOG = "ReopenContainerLog"
+    EXEC_SYNC = "ExecSync"
+    EXEC = "Exec"
+    ATTACH = "Attach"
+    PORT_FORWARD = "PortForward"
+    UPDATE_RUNTIME_CONFIG = "UpdateRuntimeConfig"
+    GET_CONTAINER_EVENTS = "GetContainerEvents"
+    LIST_IMAGES = "ListImages"
+    IMAGE_STATUS = "ImageStatus"
+    PULL_IMAGE = "PullImage"
+    REMOVE_IMAGE = "RemoveImage"
+    IMAGE_FS_INFO = "ImageFsInfo"
+
+    @property
+    def operation(self) -> str:
+        """`operation_type` of `kubelet_runtime_operations*` (`run_podsandbox`)."""
+        return _OPERATIONS[self]
+
+
+def _operation(verb: Verb) -> str:
+    """CamelCase to snake_case, but `podsandbox` is one word and resources are not named, as upstream labels them."""
+    if verb is Verb.UPDATE_CONTAINER_RESOURCES:
+        return "update_container"
+    words = "".join("_" + c.lower() if c.isupper() else c for c in verb.value).lstrip("_")
+    return words.replace("pod_sandbox", "podsandbox")
+
+
+_OPERATIONS = {verb: _operation(verb) for verb in Verb}
