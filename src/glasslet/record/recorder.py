@@ -1,8 +1,8 @@
 """The writing side of the record: what components call while they work.
 
-Which pod, container and station a call belongs to travels in context variables, so that a gRPC wrapper deep below a pod's
-worker records against the right pod without being told. Opening a scope costs two context variable writes; everything
-else is one append to a bounded deque.
+Which pod, container and station a call belongs to travels in context variables, so that a gRPC wrapper deep below a
+pod's worker records against the right pod without being told. Opening a scope costs two context variable writes;
+everything else is one append to a bounded deque.
 """
 
 from __future__ import annotations

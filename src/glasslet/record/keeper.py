@@ -1,0 +1,140 @@
+"""Carries the record to disk once a second, off the event loop, and reads it back for those who ask.
+
+keeper = RecordKeeper(record=record, folder=<root-dir>/glasslet/records)
+await keeper.run()               one of the agent's root tasks; ends by cancellation, after a last write
+await keeper.of(uid)             a pod's record: this run's from memory, earlier runs' from disk
+await keeper.pods()              every pod that has a record, ended ones included
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from glasslet.api.pod_ref import PodRef
+from glasslet.record.archive import Archive, Archived, made_record
+from glasslet.record.disk import Line, NoSpace, Retention, SegmentWriter
+from glasslet.record.history import PodRecord
+from glasslet.record.store import Batch, Record
+
+
+class Pace(Struct, frozen=True, kw_only=True):
+    """Seconds between writes, between signs of life, and before a disk that failed is tried again."""
+
+    write: float = 1.0
+    alive: float = 5.0
+    retry: float = 30.0
+
+
+class RecordKeeper:
+    """The one writer of the records folder."""
+
+    def __init__(
+        self, *, record: Record, folder: Path, retention: Retention | None = None, pace: Pace | None = None
+    ) -> None:
+        self.record = record
+        self.folder = folder
+        self.pace = pace or Pace()
+        self.run_id = f"{int(record.clock.now().timestamp() * 1000):x}-{os.getpid():x}"
+        self._writer = SegmentWriter(folder=folder, run=self.run_id, retention=retention)
+        self._opened = False
+        self._shed = 0
+        self._writing = asyncio.Lock()
+        self._one_writer = threading.Lock()
+        self._retry_at = 0.0
+
+    async def run(self) -> None:
+        """Writes until cancelled. What was recorded up to then is written before this ends."""
+        loop = asyncio.get_running_loop()
+        alive_at = 0.0
+        try:
+            await self.flush()
+            await asyncio.to_thread(self._look_over)
+            while True:
+                await asyncio.sleep(self.pace.write)
+                await self.flush()
+                if self._opened and loop.time() >= alive_at:
+                    alive_at = loop.time() + self.pace.alive
+                    self._writer.touch()
+        finally:
+            self._note(self._write(self.record.take_unwritten()))
+            self._writer.touch()
+            self._writer.close()
+
+    async def flush(self) -> None:
+        """Everything recorded so far is on disk when this returns, or was shed."""
+        async with self._writing:
+            batches = self.record.take_unwritten()
+            if batches or not self._opened:
+                self._note(await asyncio.to_thread(self._write, batches))
+
+    async def of(self, pod: PodRef | str | None) -> PodRecord | None:
+        """A pod's whole record; `None` asks for the agent's own. None if nothing is known of it."""
+        uid = pod.uid if isinstance(pod, PodRef) else pod or ""
+        memory = self.record.of(uid)
+        if memory is not None and memory.dropped:
+            await self.flush()
+        archived = await asyncio.to_thread(Archive(self.folder).read, uid)
+        return self._joined(memory, archived)
+
+    async def pods(self) -> list[PodRef]:
+        """Every pod with a record, the one written to last at the end."""
+        archived = await asyncio.to_thread(Archive(self.folder).pods)
+        return list(dict.fromkeys([*archived, *self.record.pods()]))
+
+    def _joined(self, memory: PodRecord | None, archived: Archived | None) -> PodRecord | None:
+        if archived is None or memory is None:
+            return archived.record() if archived is not None else memory
+        earlier = [event for run, events in archived.by_run.items() if run != self.run_id for event in events]
+        written = archived.by_run.get(self.run_id, ())
+        from_disk = bool(memory.dropped) and len(written) > len(memory.events)
+        events = [*earlier, *(written if from_disk else memory.events)]
+        joined = made_record(memory.pod, events, archived.gaps, dropped=archived.shed if from_disk else memory.dropped)
+        return replace(joined, waits=memory.waits, stations=memory.stations, routine=memory.routine)
+
+    def _note(self, finding: str) -> None:
+        if finding:
+            self.record.finding(finding)
+
+    def _write(self, batches: list[Batch]) -> str:
+        """Blocks; never raises; gives a finding or "". A disk that cannot take it costs these events and is left alone
+        for a while. Locked, because a write whose caller was cancelled goes on in its thread."""
+        with self._one_writer:
+            return self._write_alone(batches)
+
+    def _write_alone(self, batches: list[Batch]) -> str:
+        count = sum(len(batch.events) + batch.shed for batch in batches)
+        now = self.record.clock.monotonic()
+        if now < self._retry_at:
+            self._shed += count
+            return ""
+        try:
+            if not self._opened:
+                self._writer.open(self.record.clock.now().timestamp())
+                self._writer.trim()
+                self._opened = True
+            self._writer.write([self._line(batch) for batch in batches])
+        except (OSError, NoSpace) as error:
+            first = self._shed == 0
+            self._shed += max(1, count)
+            self._retry_at = now + self.pace.retry
+            return f"the record on disk pauses, newer history is kept in memory only: {error}" if first else ""
+        shed, self._shed = self._shed, 0
+        return f"the record on disk goes on after {shed} events were left out" if shed else ""
+
+    def _line(self, batch: Batch) -> Line:
+        pod = (batch.pod.namespace, batch.pod.name, batch.pod.uid) if batch.pod is not None else ()
+        return Line(run=self.run_id, pod=pod, events=tuple(batch.events), shed=batch.shed)
+
+    def _look_over(self) -> None:
+        """Says once, at the start, what of the history of earlier runs cannot be read."""
+        archived = Archive(self.folder).read("")
+        if archived is not None and archived.damaged:
+            self.record.finding(
+                f"{archived.damaged} damaged lines of the record at {self.folder} were skipped; the rest is read"
+            )
