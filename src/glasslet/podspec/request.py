@@ -10,17 +10,10 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.host.resolver import ResolverFile as ResolverFile
 from glasslet.runtime.model import Image
-from glasslet.runtime.spec import DNSConfig
+from glasslet.runtime.spec import DNSConfig, IdMapping
 from glasslet.runtime.volume import MountedVolume
-
-
-class ResolverFile(Struct, frozen=True, kw_only=True):
-    """A parsed resolv.conf of the node."""
-
-    servers: tuple[str, ...] = ()
-    searches: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
 
 
 class NodeFacts(Struct, frozen=True, kw_only=True):
@@ -45,10 +38,26 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     single_process_oom_kill: bool = False
     hugepage_sizes: tuple[str, ...] = ()
     """Page sizes of the node (`2MB`), each gets a limit in every container."""
+    masked_paths: tuple[str, ...] = ()
+    """Files of this machine that are hidden from containers beside the fixed ones (CPU thermal throttles)."""
+    swap_capacity: int = 0
+    """Bytes of swap space."""
+    swap_controller: bool = False
+    """The memory controller of the node's cgroups can limit swap."""
+    limited_swap: bool = False
+    """memorySwap.swapBehavior is LimitedSwap."""
+
+
+class UserNamespace(Struct, frozen=True, kw_only=True):
+    """Which ids of the node the ids of a pod with `hostUsers: false` are."""
+
+    uids: tuple[IdMapping, ...]
+    gids: tuple[IdMapping, ...]
 
 
 class SandboxRequest(Struct, frozen=True, kw_only=True):
-    """What a sandbox is made of. `cgroup_parent` is "" where the runtime's default applies (no pod cgroup)."""
+    """What a sandbox is made of. `cgroup_parent` is "" where the runtime's default applies (no pod cgroup);
+    `supplemental_groups` are those that mounted volumes ask for."""
 
     pod: Pod
     attempt: int
@@ -56,11 +65,16 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     dns: DNSConfig
     cgroup_parent: str = ""
     runtime_handler: str = ""
+    user_namespace: UserNamespace | None = None
+    supplemental_groups: tuple[int, ...] = ()
 
 
 class ContainerRequest(Struct, frozen=True, kw_only=True):
     """What a container is made of. `etc_hosts` and `termination_log` are files on the host, "" for no such mount;
-    `envs_from` holds the resolved environment of ConfigMaps, Secrets and services, already in precedence order."""
+    `envs_from` holds the resolved environment of ConfigMaps, Secrets and services, already in precedence order;
+    `key_refs` holds, by position in `container.env`, the value of each ConfigMap or Secret key, None for an optional one
+    that is absent. Unless `references_resolved`, a container that needs either is refused.
+    `sub_paths` holds, by position in `container.volume_mounts`, where a subPath is bound on the host."""
 
     pod: Pod
     container: Container
@@ -74,3 +88,9 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     envs_from: tuple[tuple[str, str], ...] = ()
     target_id: ContainerID | None = None
     runtime_handler: str = ""
+    references_resolved: bool = False
+    key_refs: Mapping[int, str | None] = {}
+    sub_paths: Mapping[int, str] = {}
+    recursive_read_only: bool = False
+    """The runtime handler can make a mount and all below it read-only."""
+    user_namespace: UserNamespace | None = None

@@ -1,0 +1,26 @@
+"""A pod or container that cannot be turned into a runtime configuration."""
+
+from __future__ import annotations
+
+SANDBOX_CONFIG = "ConfigPodSandboxError"
+CONTAINER_CONFIG = "CreateContainerConfigError"
+
+
+class ConfigError(Exception):
+    """The configuration cannot be built. `reason` is what the API shows as waiting reason, `message` its text; the message
+    holds names of objects and fields, never values."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+def container_error(message: str) -> ConfigError:
+    """A container's configuration cannot be built."""
+    return ConfigError(CONTAINER_CONFIG, message)
+
+
+def sandbox_error(message: str) -> ConfigError:
+    """A sandbox's configuration cannot be built."""
+    return ConfigError(SANDBOX_CONFIG, message)

@@ -1,0 +1,106 @@
+"""Resources of a pod as a whole: pod-level settings, and the sums over its containers (gate PodLevelResources, on)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.quantity import Quantity
+
+Amounts = dict[str, Decimal]
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a resource can be given for the pod as a whole."""
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def has_pod_level(pod: Pod) -> bool:
+    """Whether the pod itself has a request or limit."""
+    own = pod.spec.resources
+    return own is not None and any(is_pod_level(name) for part in (own.requests, own.limits) for name in part)
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    """Whether the pod itself has a request."""
+    own = pod.spec.resources
+    return own is not None and any(map(is_pod_level, own.requests))
+
+
+def pod_level_limit(pod: Pod, resource: str) -> Quantity | None:
+    """The pod's own limit of a resource."""
+    own = pod.spec.resources
+    return own.limits.get(resource) if own is not None else None
+
+
+def pod_requests(pod: Pod) -> Amounts:
+    """What the pod asks for, without overhead: the sum of regular containers and sidecars, or the most that one init
+    container needs beside the sidecars started before it; pod-level requests replace it resource by resource."""
+    total = _effective(pod, lambda c: c.resources.requests)
+    if pod.spec.resources is not None:
+        total.update({n: q.amount for n, q in pod.spec.resources.requests.items() if is_pod_level(n)})
+    return total
+
+
+def pod_limits(pod: Pod) -> Amounts:
+    """What the pod may use at most, without overhead, by the same rule. A container without a limit adds nothing."""
+    total = _effective(pod, lambda c: c.resources.limits)
+    if pod.spec.resources is not None:
+        total.update({n: q.amount for n, q in pod.spec.resources.limits.items() if is_pod_level(n)})
+    return total
+
+
+def pod_memory_limit(pod: Pod) -> int:
+    """Bytes that the whole pod is limited to, overhead included; 0 when some container is unlimited and the pod has no
+    limit of its own. It is the limit of the pod's cgroup, and so the largest useful tmpfs."""
+    own = pod_level_limit(pod, "memory")
+    every = (*pod.spec.containers, *pod.spec.init_containers)
+    if own is None and not all(_limited(c) for c in every):
+        return 0
+    limit = pod_limits(pod).get("memory", Decimal(0))
+    if limit <= 0:
+        return 0
+    overhead = pod.spec.overhead.get("memory")
+    return Quantity(limit + (overhead.amount if overhead is not None else 0)).value()
+
+
+def is_sidecar(pod: Pod, container: Container) -> bool:
+    """An init container that is restarted and runs beside the regular ones."""
+    return container.restart_policy == "Always" and any(c.name == container.name for c in pod.spec.init_containers)
+
+
+def _limited(container: Container) -> bool:
+    limit = container.resources.limits.get("memory")
+    return limit is not None and limit.amount > 0
+
+
+def _effective(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> Amounts:
+    total: Amounts = {}
+    for container in pod.spec.containers:
+        _add(total, of(container))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            _add(total, of(container))
+            _add(sidecars, of(container))
+            _raise_to(peak, sidecars)
+        else:
+            step = dict(sidecars)
+            _add(step, of(container))
+            _raise_to(peak, step)
+    _raise_to(total, peak)
+    return total
+
+
+def _add(total: Amounts, part: Mapping[str, Quantity]) -> None:
+    for name, quantity in part.items():
+        total[name] = total.get(name, Decimal(0)) + quantity.amount
+
+
+def _raise_to(total: Amounts, least: Amounts) -> None:
+    for name, amount in least.items():
+        if amount > total.get(name, Decimal(-1)):
+            total[name] = amount

@@ -1,0 +1,67 @@
+"""The QoS class of a pod, and who is critical (both decide about OOM scores, cgroups and eviction)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from glasslet.api.container import ResourceRequirements
+from glasslet.api.pod import Pod
+from glasslet.podspec.pod_level import has_pod_level
+
+GUARANTEED = "Guaranteed"
+BURSTABLE = "Burstable"
+BEST_EFFORT = "BestEffort"
+
+_COUNTED = ("cpu", "memory")
+_SYSTEM_CRITICAL = 2_000_000_000
+_STATIC_SOURCES = ("file", "http")
+
+
+def qos_class(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort. A class already in the status stays: it is fixed at creation."""
+    return pod.status.qos_class or computed_qos_class(pod)
+
+
+def computed_qos_class(pod: Pod) -> str:
+    """The class by the spec alone. Pod-level resources, where set, decide instead of the containers'."""
+    spec = pod.spec
+    if spec.resources is not None and has_pod_level(pod):
+        return _class_of((spec.resources,))
+    return _class_of([c.resources for group in (spec.containers, spec.init_containers) for c in group])
+
+
+def is_critical(pod: Pod) -> bool:
+    """Static pods, mirror pods and pods of system priority: never evicted for pressure, never given swap."""
+    notes = pod.metadata.annotations
+    if notes.get("kubernetes.io/config.source") in _STATIC_SOURCES or "kubernetes.io/config.mirror" in notes:
+        return True
+    return pod.spec.priority is not None and pod.spec.priority >= _SYSTEM_CRITICAL
+
+
+def is_node_critical(pod: Pod) -> bool:
+    """Critical and of class `system-node-critical`: the last to be killed."""
+    return pod.spec.priority_class_name == "system-node-critical" and is_critical(pod)
+
+
+def _class_of(parts: Iterable[ResourceRequirements]) -> str:
+    requests: dict[str, Decimal] = {}
+    limits: dict[str, Decimal] = {}
+    all_limited = True
+    for part in parts:
+        _add(requests, part)
+        limited = _add(limits, part, limits=True)
+        all_limited = all_limited and limited == len(_COUNTED)
+    if not requests and not limits:
+        return BEST_EFFORT
+    return GUARANTEED if all_limited and requests == limits else BURSTABLE
+
+
+def _add(total: dict[str, Decimal], part: ResourceRequirements, *, limits: bool = False) -> int:
+    found = 0
+    for name in _COUNTED:
+        quantity = (part.limits if limits else part.requests).get(name)
+        if quantity is not None and quantity.amount > 0:
+            found += 1
+            total[name] = total.get(name, Decimal(0)) + quantity.amount
+    return found
