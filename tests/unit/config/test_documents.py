@@ -69,7 +69,7 @@ def test_keys_are_always_text():
 
 
 def test_merge_keys_fill_in_what_the_map_does_not_say():
-    assert load("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")[0].value["b"] == {"x": 1, "y": 3}
+    assert load("a: &a {x: 1, z: 2}\nb: {<<: *a, z: 3}\n")[0].value["b"] == {"x": 1, "z": 3}
     assert load("a: &a {x: 1}\nb: &b {x: 2, z: 3}\nc:\n  <<: [*a, *b]\n")[0].value["c"] == {"x": 1, "z": 3}
 
 
