@@ -93,7 +93,7 @@ class ContainerStatuses:
             name=container.name,
             state=state,
             last_state=last,
-            ready=ready or (regular_init and state.terminated is not None and state.terminated.exit_code == 0),
+            ready=_done(state) if regular_init else ready,
             started=started,
             restart_count=newest.attempt,
             image=newest.image or container.image,
@@ -197,6 +197,10 @@ def _lost(message: str) -> ContainerState:
     return ContainerState(
         terminated=ContainerStateTerminated(exit_code=_KILLED, reason="ContainerStatusUnknown", message=message)
     )
+
+
+def _done(state: ContainerState) -> bool:
+    return state.terminated is not None and state.terminated.exit_code == 0
 
 
 def _mounts(container: AnyContainer) -> Iterator[VolumeMountStatus]:
