@@ -1,0 +1,66 @@
+"""What an API request can end with, by what the caller can do.
+
+APIError               verb and path, HTTP code, the Status object's reason and message
+├── NotFound           404: it is gone
+├── AlreadyExists      409 AlreadyExists: read it, then update
+├── Conflict           409: read it again, apply the change to the newer object
+├── Gone               410, or a watch that is too old: list again
+├── Invalid            400, 422: this object will never be accepted as it is
+├── Forbidden          403: not allowed; another try helps only after somebody changed the rules
+├── Unauthorized       401: the credentials are not good (any more)
+├── Throttled          429: try again after `retry_after` seconds
+└── Unavailable        no connection, time-out, 5xx: try again later
+"""
+
+from __future__ import annotations
+
+
+class APIError(Exception):
+    """A request failed. `message` holds the server's words, never credentials or object contents."""
+
+    def __init__(self, request: str, message: str, *, code: int = 0, reason: str = "") -> None:
+        super().__init__(f"{request}: {message}")
+        self.request = request
+        self.message = message
+        self.code = code
+        self.reason = reason
+
+
+class NotFound(APIError):
+    """The object does not exist."""
+
+
+class AlreadyExists(APIError):
+    """An object of that name exists."""
+
+
+class Conflict(APIError):
+    """The object changed since it was read, or a precondition (UID) does not hold."""
+
+
+class Gone(APIError):
+    """The resource version is too old."""
+
+
+class Invalid(APIError):
+    """The server refuses the object's content."""
+
+
+class Forbidden(APIError):
+    """Not allowed."""
+
+
+class Unauthorized(APIError):
+    """Not authenticated."""
+
+
+class Throttled(APIError):
+    """Too many requests; `retry_after` in seconds."""
+
+    def __init__(self, request: str, message: str, *, retry_after: float, code: int = 429, reason: str = "") -> None:
+        super().__init__(request, message, code=code, reason=reason)
+        self.retry_after = retry_after
+
+
+class Unavailable(APIError):
+    """The server cannot be reached or cannot answer now."""
