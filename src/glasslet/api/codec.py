@@ -1,18 +1,85 @@
-"""JSON (and decoded YAML) to typed objects and back: the one place that knows how msgspec is set up."""
+"""JSON (and decoded YAML) to typed objects and back: the one place that knows how msgspec is set up.
+
+The common case costs one native call. Only when that fails is the input looked at again: `null` in a list, map or value
+field means "absent" to Kubernetes, so nulls are dropped and the decoding tried once more before anybody is told.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
 from glasslet.api.quantity import Quantity
+from glasslet.api.times import whole_seconds
 
 T = TypeVar("T")
+
+_MISMATCH = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
+_PLACE = re.compile(r" - at `(key in )?\$\.?([^`]*)`$")
+_WORDS = {
+    "object": "an object", "array": "a list", "str": "a string", "int": "a whole number", "float": "a number",
+    "bool": "true or false", "null": "nothing", "datetime": "a time", "bytes": "base64 text",
+}  # fmt: skip
+
+
+_NO_OFFSET = timedelta(0)
+_MAY_HOLD_TIMES = (msgspec.Struct, tuple, datetime)
+
+
+class DecodeError(msgspec.ValidationError):
+    """Input that is not the wanted type. `path` is the field (`spec.containers[0].name`, empty for the whole input)."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+def decode(data: bytes | str, kind: type[T]) -> T:
+    """Decodes JSON. Raises DecodeError, also for what is not JSON at all."""
+    try:
+        return msgspec.json.decode(data, type=kind, dec_hook=_decode_hook)
+    except msgspec.ValidationError as error:
+        return _without_nulls(lambda: msgspec.json.decode(data), kind, error)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError("", f"this is not JSON: {error}") from None
+    except RecursionError:
+        raise DecodeError("", "nested too deeply") from None
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """Turns plain Python data (a decoded YAML document) into a typed object; errors as `decode`."""
+    try:
+        return msgspec.convert(value, type=kind, dec_hook=_decode_hook)
+    except msgspec.ValidationError as error:
+        return _without_nulls(lambda: value, kind, error)
+    except RecursionError:
+        raise DecodeError("", "nested too deeply") from None
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON with absent and empty fields left out. Times of API objects are written in whole seconds."""
+    return _encoder.encode(_wire_times(value))
+
+
+def encode_sorted(value: Any) -> bytes:
+    """As `encode`, all keys in alphabetical order: equal objects give equal bytes, whatever order they were read in."""
+    return _sorted_encoder.encode(_wire_times(value))
+
+
+def to_plain(value: Any) -> Any:
+    """Plain dicts, lists and strings, as `encode` would write them."""
+    return msgspec.to_builtins(_wire_times(value), enc_hook=_encode_hook)
 
 
 def _decode_hook(kind: type, value: Any) -> Any:
     if kind is Quantity:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError("want a quantity like 500m or 1Gi")
         return Quantity.parse(value)
     raise TypeError(f"cannot decode {kind!r}")
 
@@ -24,23 +91,50 @@ def _encode_hook(value: Any) -> Any:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_hook)
+_sorted_encoder = msgspec.json.Encoder(enc_hook=_encode_hook, order="sorted")
 
 
-def decode(data: bytes | str, kind: type[T]) -> T:
-    """Decodes JSON. Raises msgspec.ValidationError, whose text ends in the path of the field (`$.spec...`)."""
-    return msgspec.json.decode(data, type=kind, dec_hook=_decode_hook)
+def _wire_times(value: Any) -> Any:
+    """The same value with every time cut to whole seconds; shared where nothing changes."""
+    if isinstance(value, msgspec.Struct):
+        changed = {}
+        for name in value.__struct_fields__:
+            held = getattr(value, name)
+            if isinstance(held, _MAY_HOLD_TIMES) and (new := _wire_times(held)) is not held:
+                changed[name] = new
+        return msgspec.structs.replace(value, **changed) if changed else value
+    if isinstance(value, datetime):
+        return value if value.microsecond == 0 and value.utcoffset() == _NO_OFFSET else whole_seconds(value)
+    if isinstance(value, tuple | list):
+        items = [_wire_times(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
+    return value
 
 
-def convert(value: Any, kind: type[T]) -> T:
-    """Turns plain Python data (a decoded YAML document) into a typed object; errors as `decode`."""
-    return msgspec.convert(value, type=kind, dec_hook=_decode_hook)
+def _without_nulls(read: Callable[[], Any], kind: type[T], first: msgspec.ValidationError) -> T:
+    from glasslet.api.nulls import fill_nulls
+
+    try:
+        return msgspec.convert(fill_nulls(read(), kind), type=kind, dec_hook=_decode_hook)
+    except msgspec.ValidationError as error:
+        raise _clear(error) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise _clear(first) from None
 
 
-def encode(value: Any) -> bytes:
-    """Compact JSON with absent and empty fields left out."""
-    return _encoder.encode(value)
+def _clear(error: msgspec.ValidationError) -> DecodeError:
+    """msgspec's message in words a person knows; it names types, never values: those may be secret."""
+    text = str(error)
+    path = ""
+    if place := _PLACE.search(text):
+        text, path = text[: place.start()], place[2]
+        if place[1]:
+            text += " (a key)"
+    text = _MISMATCH.sub(lambda match: f"want {_in_words(match[1])}, got {_in_words(match[2])}", text)
+    return DecodeError(path, text)
 
 
-def to_plain(value: Any) -> Any:
-    """Plain dicts, lists and strings, as `encode` would write them."""
-    return msgspec.to_builtins(value, enc_hook=_encode_hook)
+def _in_words(kinds: str) -> str:
+    return " or ".join(
+        _WORDS.get(one.strip(), one.strip()) for one in kinds.split("|") if one.strip() != "null" or kinds == "null"
+    )

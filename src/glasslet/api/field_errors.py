@@ -27,6 +27,8 @@ class ErrorKind(StrEnum):
     NOT_FOUND = "Not found"
 
 
+_MAX_SHOWN = 500
+"""A manifest may hold a megabyte where a name belongs; nobody wants to read it in an error."""
 _WITHOUT_VALUE = (ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY)
 
 
@@ -39,7 +41,7 @@ class FieldPath(str):
         """The field below, by its wire names."""
         return FieldPath(".".join((self, *names)) if self else ".".join(names))
 
-    def index(self, number: int) -> FieldPath:
+    def at(self, number: int) -> FieldPath:
         """An element of a list."""
         return FieldPath(f"{self}[{number}]")
 
@@ -75,8 +77,8 @@ def invalid(path: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is not one of a closed set; the set is printed in sorted order."""
-    allowed = ", ".join(json.dumps(one) for one in sorted(supported))
+    """The value is not one of a closed set; the set is printed in the order given."""
+    allowed = ", ".join(json.dumps(one) for one in supported)
     return FieldError(path, ErrorKind.NOT_SUPPORTED, value, f"supported values: {allowed}" if allowed else "")
 
 
@@ -114,6 +116,5 @@ def joined(errors: Iterable[FieldError]) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return "null"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    return json.dumps(to_plain(value), separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value if isinstance(value, str) else to_plain(value), separators=(",", ":"), ensure_ascii=False)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

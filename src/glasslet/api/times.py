@@ -25,7 +25,7 @@ def rfc3339_nano(moment: datetime) -> str:
 
 
 def parse_rfc3339(text: str) -> datetime:
-    """Reads any of the three forms, with `Z` or an offset; digits below a microsecond are cut off. Raises ValueError."""
+    """Reads any of the three forms, with `Z` or an offset; cut to microseconds. Raises ValueError."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
