@@ -1,0 +1,49 @@
+"""All metrics of the agent, built at once by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from glasslet.telemetry.metrics.agent import (
+    Gate,
+    ProcessCollector,
+    StartTimeCollector,
+    declare_agent_metrics,
+    process_start_time,
+)
+from glasslet.telemetry.metrics.health import HealthMetrics
+from glasslet.telemetry.metrics.http import HTTPMetrics
+from glasslet.telemetry.metrics.images import ImageMetrics
+from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
+from glasslet.telemetry.metrics.probes import ProbeMetrics
+from glasslet.telemetry.metrics.registry import MetricRegistry
+from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeMetrics
+
+
+class Metrics:
+    """One attribute per theme, one registry per endpoint. Components get their theme, never this object."""
+
+    def __init__(self, *, node_name: str = "", gates: Mapping[str, Gate] | None = None) -> None:
+        self.registry = MetricRegistry()
+        self.probe_registry = MetricRegistry()
+        self.sli_registry = MetricRegistry()
+
+        self.runtime = RuntimeMetrics(self.registry)
+        self.pleg = PLEGMetrics(self.registry)
+        self.pod_starts = PodStartMetrics(self.registry)
+        self.pod_workers = PodWorkerMetrics(self.registry)
+        self.images = ImageMetrics(self.registry)
+        self.http = HTTPMetrics(self.registry)
+        self.probes = ProbeMetrics(self.probe_registry)
+        self.health = HealthMetrics(self.sli_registry)
+
+        self.started = process_start_time()
+        """Unix time of the start of this process."""
+        self.registry.collect_from(ProcessCollector())
+        for smaller in (self.probe_registry, self.sli_registry):
+            smaller.collect_from(StartTimeCollector(self.started))
+        declare_agent_metrics(self.registry, node_name=node_name, gates=gates or {})
+
+    def count_pods(self, counts: Callable[[], PodCounts]) -> None:
+        """Where to ask for the numbers of pods and containers at scrape time."""
+        self.registry.collect_from(PodCountCollector(counts))
