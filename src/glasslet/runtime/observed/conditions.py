@@ -1,0 +1,143 @@
+"""Is the runtime ready, is its network: polled, with the Go kubelet's words for when it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.model import RuntimeCondition, RuntimeHandler, RuntimeStatus
+from glasslet.runtime.protocols import RuntimeService
+
+logger = logging.getLogger(__name__)
+
+NETWORK_UNKNOWN = "network state unknown"
+NOT_CHECKED = "container runtime status check may not have completed yet"
+DOWN = "container runtime is down"
+
+
+class StatusPolling(Struct, frozen=True, kw_only=True):
+    """Seconds."""
+
+    period: float = 5.0
+    """runtime.status_poll"""
+    first: float = 0.1
+    """Before the first good answer polls come faster, from this on, doubling: nobody waits 5 s for a runtime that
+    came up just now."""
+    down_after: float = 30.0
+    """runtime.down_after"""
+
+
+class RuntimeConditions:
+    """What the runtime says of itself. A runtime that answers `RuntimeReady` false, or nothing, does not count."""
+
+    def __init__(
+        self,
+        *,
+        runtime: RuntimeService,
+        recorder: Recorder,
+        clock: Clock,
+        health: Mapping[str, Callable[[], str | None]] | None = None,
+        polling: StatusPolling | None = None,
+    ) -> None:
+        """`health`: further checks that count as runtime errors, by name (`PLEG`); each gives None or a problem."""
+        self._runtime = runtime
+        self._recorder = recorder
+        self._clock = clock
+        self._health = health or {}
+        self._polling = polling or StatusPolling()
+        self.first_ready = asyncio.Event()
+        """Set once the runtime has been ready for the first time."""
+        self.handlers: tuple[RuntimeHandler, ...] = ()
+        self.supplemental_groups_policy = False
+        self._last_good: float | None = None
+        self._not_ready: str | None = None
+        self._network: str | None = NETWORK_UNKNOWN
+        self._subscribers: list[Callable[[], None]] = []
+        self._told = self._state()
+
+    def runtime_errors(self) -> tuple[str, ...]:
+        """Everything that speaks against the runtime, in the Go kubelet's order."""
+        errors = [self._silence()]
+        for name, check in self._health.items():
+            problem = check()
+            errors.append(None if problem is None else f"{name} is not healthy: {problem}")
+        return tuple(e for e in [*errors, self._not_ready] if e is not None)
+
+    def runtime_error(self) -> str | None:
+        """All of `runtime_errors` in one text (several: `[a, b]`), None while all is well."""
+        errors = self.runtime_errors()
+        return None if not errors else errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+    def network_error(self) -> str | None:
+        """Why pods of the pod network cannot be started, None while they can."""
+        return self._network
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls `callback` after each change (of the polled state; `health` is asked when read) until undone."""
+        self._subscribers.append(callback)
+        return lambda: self._subscribers.remove(callback)
+
+    async def run(self) -> None:
+        """Polls until cancelled."""
+        pause = self._polling.first
+        while True:
+            await self.poll()
+            ready = self._network is None and self._not_ready is None and self._last_good is not None
+            pause = self._polling.period if ready or self.first_ready.is_set() else min(pause * 2, self._polling.period)
+            await asyncio.sleep(pause)
+
+    async def poll(self) -> None:
+        """Asks once; a question without an answer is given up when the runtime counts as down."""
+        try:
+            async with asyncio.timeout(self._polling.down_after):
+                status = await self._runtime.status()
+        except (RuntimeCallError, TimeoutError) as error:
+            logger.debug("runtime status unknown", extra={"error": str(error)})
+        else:
+            self._take(status)
+        self._tell()
+
+    def _take(self, status: RuntimeStatus) -> None:
+        found = {c.type: c for c in status.conditions}
+        network, runtime = found.get("NetworkReady"), found.get("RuntimeReady")
+        self._network = _problem("container runtime network not ready", network)
+        self._not_ready = _problem("container runtime not ready", runtime)
+        if self._not_ready is None:
+            self.handlers = status.handlers
+            self.supplemental_groups_policy = status.supplemental_groups_policy
+            self._last_good = self._clock.monotonic()
+            self.first_ready.set()
+
+    def _silence(self) -> str | None:
+        if self._last_good is None:
+            return NOT_CHECKED
+        return DOWN if self._clock.monotonic() - self._last_good >= self._polling.down_after else None
+
+    def _state(self) -> tuple[str, str]:
+        return self._silence() or self._not_ready or "ready", self._network or "ready"
+
+    def _tell(self) -> None:
+        now = self._state()
+        if now == self._told:
+            return
+        for subject, old, new in zip(("runtime", "runtime network"), self._told, now, strict=True):
+            if old != new:
+                self._recorder.observed(subject, old, new)
+                logger.info("runtime condition changed", extra={"condition": subject, "old": old, "new": new})
+        self._told = now
+        for callback in tuple(self._subscribers):
+            callback()
+
+
+def _problem(text: str, condition: RuntimeCondition | None) -> str | None:
+    if condition is None:
+        return f"{text}: <nil>"
+    if condition.status:
+        return None
+    return f"{text}: {condition.type}=false reason:{condition.reason} message:{condition.message}"

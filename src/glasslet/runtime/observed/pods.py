@@ -1,0 +1,295 @@
+"""The one writer of what the runtime holds.
+
+Three things make it look: a component that just changed something and asks (`refresh`), a hint of the runtime (a read
+of that pod, a moment later, unless somebody read it meanwhile), and a full list as safety net. The list carries ids and
+states only; details are read of those pods that it shows to differ. Nothing else is remembered, so a new agent is right
+after its first list.
+
+A read that hangs holds its own pod and nobody else: reads of different pods are independent, and the places for
+background reads are given back by those that take long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder, working_for
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.model import ObservedPod
+from glasslet.runtime.observed.diff import changes
+from glasslet.runtime.observed.gate import Gate
+from glasslet.runtime.observed.health import THRESHOLD, Freshness
+from glasslet.runtime.observed.hints import HintStream
+from glasslet.runtime.observed.reads import PodReads
+from glasslet.runtime.observed.snapshots import differs_from_list, same_content, with_last_ips
+from glasslet.runtime.protocols import RuntimeHint, RuntimeService
+
+logger = logging.getLogger(__name__)
+
+Subscriber = Callable[[PodUID, ObservedPod | None, ObservedPod | None], None]
+"""Called with (uid, old, new) after a change; None: the runtime holds nothing of that pod. Must not block."""
+
+
+class RelistMetrics(Protocol):
+    """Where the figures of the full lists go (`kubelet_pleg_*`)."""
+
+    def relisted(self, seconds: float, interval: float | None) -> None:
+        """One full list took `seconds` and began `interval` seconds after the one before (None: the first)."""
+
+    def last_seen(self, unix_seconds: float) -> None:
+        """When the newest successful list began."""
+
+    def discarded(self, changes: int) -> None:
+        """Changes that a subscriber did not get because it failed."""
+
+
+class Periods(Struct, frozen=True, kw_only=True):
+    """Seconds, if not said otherwise."""
+
+    relist: float = 60.0
+    """Between full lists while hints arrive: hints are only a promise, so a lost one costs a minute at most."""
+    relist_without_hints: float = 1.0
+    """Between full lists where the runtime gives no hints, and after one that failed (pleg.relist)."""
+    settle: float = 0.01
+    """From a hint to the read: a change comes as several hints, and our own call reads by itself when it returns."""
+    stranger: float = 1.0
+    """How long an unknown id may stay unknown (a sandbox that is just being made) before a full list is due."""
+    slow_after: float = 2.0
+    """When a background read does not hold others back any more."""
+    parallel_reads: int = 8
+    threshold: float = THRESHOLD
+
+
+class ObservedPods:
+    """Snapshots of all pods that the runtime holds; see the package's docstring for its use."""
+
+    def __init__(
+        self,
+        *,
+        runtime: RuntimeService,
+        recorder: Recorder,
+        metrics: RelistMetrics,
+        clock: Clock,
+        periods: Periods | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._recorder = recorder
+        self._metrics = metrics
+        self._clock = clock
+        self._periods = periods or Periods()
+        self.synced = asyncio.Event()
+        """Set once the first full list, with the details of its pods, has been taken in."""
+        self._pods: dict[PodUID, ObservedPod] = {}
+        self._owners: dict[str, PodUID] = {}
+        self._unread: dict[PodUID, float] = {}
+        self._reading: set[PodUID] = set()
+        self._strangers: set[str] = set()
+        self._subscribers: list[Subscriber] = []
+        self._relist_due = asyncio.Event()
+        self._relist_failed = False
+        self._relist_began: float | None = None
+        self._freshness = Freshness(clock=clock, threshold=self._periods.threshold)
+        self._reads = PodReads(read=self._read, recorder=recorder)
+        self._gate = Gate(limit=self._periods.parallel_reads, slow_after=self._periods.slow_after)
+        self._hints = HintStream(open_stream=runtime.hints, on_hint=self._on_hint, on_alive=self._on_hints_alive)
+        self._group: asyncio.TaskGroup | None = None
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def get(self, uid: PodUID) -> ObservedPod | None:
+        """The newest snapshot; None if the runtime holds nothing of this pod."""
+        return self._pods.get(uid)
+
+    def all(self) -> tuple[ObservedPod, ...]:
+        """The newest snapshot of every pod."""
+        return tuple(self._pods.values())
+
+    def settled(self, uid: PodUID) -> bool:
+        """Whether `get(uid)` can be taken for the truth: all were listed once, and no needed read of it is missing."""
+        return self.synced.is_set() and uid not in self._unread
+
+    async def refresh(self, uid: PodUID) -> ObservedPod | None:
+        """The snapshot of a read that began after this call. Raises RuntimeCallError if the runtime did not answer."""
+        await self._reads.fresh(uid)
+        return self._pods.get(uid)
+
+    def subscribe(self, callback: Subscriber) -> Callable[[], None]:
+        """Calls `callback` after every change until the returned function is called."""
+        self._subscribers.append(callback)
+        return lambda: self._subscribers.remove(callback)
+
+    def healthy(self) -> bool:
+        """Whether the runtime was heard of within the threshold."""
+        return self.health_problem() is None
+
+    def health_problem(self) -> str | None:
+        """None, or why the view is stale, in the Go kubelet's words."""
+        return self._freshness.problem()
+
+    # -- following the runtime ---------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Follows the runtime until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            group.create_task(self._hints.run(), name="observe: hints")
+            group.create_task(self._relist_forever(), name="observe: relist")
+
+    def _on_hint(self, hint: RuntimeHint) -> None:
+        self._freshness.seen()
+        uid = hint.uid or (self._owners.get(hint.id) if hint.id else None)
+        if uid is not None:
+            self._reread(uid, delay=self._periods.settle)
+        elif hint.id is None:
+            self._relist_due.set()
+        elif hint.id not in self._strangers:
+            self._strangers.add(hint.id)
+            asyncio.get_running_loop().call_later(self._periods.stranger, self._ask_about, hint.id)
+
+    def _ask_about(self, stranger: str) -> None:
+        self._strangers.discard(stranger)
+        if stranger not in self._owners:
+            self._relist_due.set()
+
+    def _on_hints_alive(self, alive: bool) -> None:
+        # Either way something may have happened that nobody told us of.
+        self._relist_due.set()
+        logger.info("runtime hints", extra={"alive": alive})
+
+    async def _relist_forever(self) -> None:
+        periods = self._periods
+        while True:
+            self._relist_due.clear()
+            listed = await self._relist()
+            relaxed = listed and self._hints.alive
+            try:
+                async with asyncio.timeout(periods.relist if relaxed else periods.relist_without_hints):
+                    await self._relist_due.wait()
+            except TimeoutError:
+                continue
+            # A crowd of hints that ask for a list gets one, not one each.
+            await asyncio.sleep(periods.settle)
+
+    async def _relist(self) -> bool:
+        """One full list and the reads that it asks for; False if the runtime did not answer."""
+        began = self._clock.monotonic()
+        interval = None if self._relist_began is None else began - self._relist_began
+        self._relist_began = began
+        began_at = self._clock.now().timestamp()
+        try:
+            listed = {pod.uid: pod for pod in await self._runtime.list_pods()}
+        except RuntimeCallError as error:
+            self._note_relist(str(error))
+            return False
+        self._note_relist(None)
+        self._freshness.seen()
+        self._metrics.last_seen(began_at)
+        tasks = [self._reread(uid) for uid in self._contradicted(listed, began)]
+        if waiting := [task for task in tasks if task is not None]:
+            await asyncio.wait(waiting, timeout=self._periods.slow_after)
+        self._metrics.relisted(self._clock.monotonic() - began, interval)
+        self.synced.set()
+        return True
+
+    def _contradicted(self, listed: dict[PodUID, ObservedPod], began: float) -> list[PodUID]:
+        """Pods of which the list, begun at that time, says something that is not known, or that still need a read."""
+        return [
+            uid
+            for uid in listed.keys() | self._pods.keys() | self._unread.keys()
+            if uid in self._unread or (self._as_of(uid) <= began and differs_from_list(self.get(uid), listed.get(uid)))
+        ]
+
+    def _note_relist(self, error: str | None) -> None:
+        """Says once that lists fail, and once that they work again."""
+        failed = error is not None
+        if failed is self._relist_failed:
+            return
+        self._relist_failed = failed
+        if failed:
+            logger.warning("runtime does not list pods", extra={"error": error})
+        else:
+            logger.info("runtime lists pods again")
+
+    def _reread(self, uid: PodUID, *, delay: float = 0.0) -> asyncio.Task[None] | None:
+        """Reads a pod in the background; None if a read that is yet to begin will do, or nothing runs."""
+        self._unread[uid] = self._clock.monotonic()
+        if uid in self._reading or self._reads.pending(uid) or self._group is None:
+            return None
+        self._reading.add(uid)
+        return self._group.create_task(self._reread_later(uid, delay), name=f"observe: pod {uid}")
+
+    async def _reread_later(self, uid: PodUID, delay: float) -> None:
+        if delay:
+            await asyncio.sleep(delay)
+        self._reading.discard(uid)
+        if uid not in self._unread:
+            return  # somebody read it meanwhile
+        try:
+            with self._scope(uid):
+                async with self._gate.enter():
+                    await self._reads.fresh(uid)
+        except RuntimeCallError as error:
+            # It stays among the unread: the next full list asks again.
+            logger.warning("pod could not be read from the runtime", extra={"pod_uid": uid, "error": str(error)})
+        except Exception:
+            # One pod's oddity must not end the observation of all others.
+            logger.exception("reading a pod from the runtime failed", extra={"pod_uid": uid})
+
+    # -- taking in ---------------------------------------------------------------------------------------------------
+
+    async def _read(self, uid: PodUID) -> None:
+        began = self._clock.monotonic()
+        self._take(uid, await self._runtime.read_pod(uid), began)
+
+    def _take(self, uid: PodUID, new: ObservedPod | None, began: float) -> None:
+        if self._unread.get(uid, began) <= began:
+            self._unread.pop(uid, None)
+        old = self._pods.get(uid)
+        new = with_last_ips(old, new)
+        if new is None:
+            self._pods.pop(uid, None)
+        else:
+            self._pods[uid] = new
+        if same_content(old, new):
+            return
+        self._index(uid, old, new)
+        with self._scope(uid, new or old):
+            for change in changes(old, new):
+                if change.old != change.new:
+                    self._recorder.observed(change.subject, change.old, change.new, container=change.container)
+            self._tell(uid, old, new)
+
+    def _index(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        for one in _ids(old):
+            self._owners.pop(one, None)
+        for one in _ids(new):
+            self._owners[one] = uid
+
+    def _tell(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        for callback in tuple(self._subscribers):
+            try:
+                callback(uid, old, new)
+            except Exception:
+                self._metrics.discarded(1)
+                logger.exception("subscriber of runtime changes failed", extra={"pod_uid": uid})
+
+    def _as_of(self, uid: PodUID) -> float:
+        known = self._pods.get(uid)
+        return known.observed_at if known else 0.0
+
+    def _scope(self, uid: PodUID, pod: ObservedPod | None = None) -> AbstractContextManager[None]:
+        pod = pod or self._pods.get(uid)
+        return working_for(PodRef(pod.namespace, pod.name, uid)) if pod else nullcontext()
+
+
+def _ids(pod: ObservedPod | None) -> list[str]:
+    return [*(s.id for s in pod.sandboxes), *(c.id for c in pod.containers)] if pod else []
