@@ -16,13 +16,15 @@ class Evidence(Answer, frozen=True, kw_only=True):
 
 class VerdictAnswer(Answer, frozen=True, kw_only=True):
     """Why a pod is as it is. `rule`: the rule that spoke; `state`: fine, starting, waiting, failing, stopping or ended.
-    `rest`: what is already done or right; `next_step`: what a person can do, "" when there is nothing to do."""
+    `brief`: the sentence in a few words, "" when nothing is outstanding; `rest`: what is already done or right;
+    `next_step`: what a person can do, "" when there is nothing to do."""
 
     namespace: str
     name: str
     rule: str
     state: str
     sentence: str
+    brief: str = ""
     evidence: tuple[Evidence, ...] = ()
     rest: str = ""
     next_step: str = ""

@@ -1,7 +1,7 @@
 """Segments of the record on disk: append-only files of checksummed lines, bounded in size and age.
 
 A line is `<crc32 in 8 hex digits> <JSON>\\n`. Every agent run starts a segment of its own, so that what a killed agent
-left half-written stays where it is. Nothing here is needed to run pods: a full disk or damage costs history, nothing else.
+left half-written stays where it is. Nothing here is needed to run pods: a full disk or damage costs history only.
 """
 
 from __future__ import annotations

@@ -129,13 +129,26 @@ class Record:
         return PodRecord(
             pod=log.pod,
             events=tuple(sorted((shifted(event, offset) for event in log.events()), key=_start)),
-            waits=tuple(wait for wait in self.live_waits() if wait.pod == log.pod),
+            waits=self._waits_of(log.pod, offset),
             stations=tuple(
                 standing.describe(offset) for standing in list(self.standing.values()) if standing.scope.pod == log.pod
             ),
             dropped=log.dropped,
             routine=log.routine,
         )
+
+    def standing_of(self, pod: PodRef) -> PodRecord:
+        """What is live of a pod, without its history: cheap, for lists."""
+        offset = self.wall_offset()
+        standings = [standing for standing in list(self.standing.values()) if standing.scope.pod == pod]
+        return PodRecord(
+            pod=pod,
+            waits=self._waits_of(pod, offset),
+            stations=tuple(standing.describe(offset) for standing in standings),
+        )
+
+    def _waits_of(self, pod: PodRef | None, offset: float) -> tuple[LiveWait, ...]:
+        return tuple(wait.describe(offset) for wait in list(self.live.values()) if wait.scope.pod == pod)
 
     def pods(self) -> list[PodRef]:
         """Pods that have a record in memory, the one written to last at the end."""

@@ -1,0 +1,30 @@
+"""Durations in words, the same in every answer and every table."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """`280 ms`, `1.5 s`, `41 s`, `4 min 12 s`, `2 h 5 min`, `3 d 4 h`; negative counts as 0."""
+    if seconds < 0.9995:
+        return f"{max(0.0, seconds) * 1000:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    for unit, size, smaller, part in (("min", 60, "s", 1), ("h", 3600, "min", 60), ("d", 86400, "h", 3600)):
+        if whole < size * {"min": 60, "h": 24}.get(unit, 10**9):
+            rest = whole % size // part
+            return f"{whole // size} {unit} {rest} {smaller}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+def milliseconds(value: float) -> str:
+    """`0.4 ms`, `128 ms`, `2.31 s`, beyond ten seconds as `duration`."""
+    if value < 9.95:
+        return f"{value:.1f} ms"
+    if value < 999.5:
+        return f"{value:.0f} ms"
+    if value < 9995:
+        return f"{value / 1000:.2f} s"
+    return duration(value / 1000)

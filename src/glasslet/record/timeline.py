@@ -1,0 +1,62 @@
+"""Events in words: what happened to a pod, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from glasslet.answers.pods import TimelineRow
+from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited
+from glasslet.record.history import AgentGap, PodRecord
+
+
+def moment(seconds: float) -> datetime:
+    """Unix seconds as an aware datetime."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def timeline(record: PodRecord, *, after: float = 0.0) -> tuple[TimelineRow, ...]:
+    """Everything that began at or after `after` (Unix seconds), with the agent's gaps, oldest first."""
+    rows = [described(event) for event in record.events if event.start >= after]
+    rows += [_gap(gap) for gap in record.gaps if gap.start >= after]
+    return tuple(sorted(rows, key=lambda row: row.at))
+
+
+def newest(rows: Iterable[TimelineRow], count: int) -> tuple[TimelineRow, ...]:
+    """The last `count` rows that a person reads: waits shorter than a tenth of a second are left out."""
+    telling = [row for row in rows if row.kind != "wait" or (row.took_ms or 0) >= 100 or row.outcome != "ok"]
+    return tuple(telling[-count:])
+
+
+def described(event: Event) -> TimelineRow:
+    """One event."""
+    at = moment(event.start)
+    if isinstance(event, StationSpan):
+        text = f"{event.station}: {event.detail}" if event.detail else event.station
+        took = (event.end - event.start) * 1000
+        return TimelineRow(
+            at=at, kind="station", text=text, container=event.container, took_ms=round(took, 3), outcome=event.outcome
+        )
+    if isinstance(event, Waited):
+        took = (event.end - event.start) * 1000
+        text = f"{event.kind}: {event.on}"
+        return TimelineRow(
+            at=at, kind="wait", text=text, container=event.container, took_ms=round(took, 3), outcome=event.outcome
+        )
+    if isinstance(event, Decided):
+        inputs = ", ".join(f"{key}={value}" for key, value in event.inputs)
+        text = f"{event.what} ({inputs})" if inputs else event.what
+        return TimelineRow(at=at, kind="decision", text=text, container=event.container)
+    if isinstance(event, Observed):
+        change = f"{event.old} -> {event.new}" if event.old else event.new
+        return TimelineRow(at=at, kind="observed", text=f"{event.subject}: {change}", container=event.container)
+    return _found(event)
+
+
+def _found(event: Found) -> TimelineRow:
+    return TimelineRow(at=moment(event.start), kind="finding", text=event.text)
+
+
+def _gap(gap: AgentGap) -> TimelineRow:
+    took = round((gap.end - gap.start) * 1000, 3)
+    return TimelineRow(at=moment(gap.start), kind="gap", text="no agent ran", took_ms=took)

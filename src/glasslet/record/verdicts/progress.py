@@ -1,0 +1,90 @@
+"""Nothing is wrong: the pod is on its way, or runs as it should."""
+
+from __future__ import annotations
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.record.history import LiveWait
+from glasslet.record.timeline import moment
+from glasslet.record.verdicts.situation import Situation
+
+_CALLS = {
+    "cri_call": "the runtime's answer to {on}",
+    "api_call": "the API server's answer to {on}",
+    "queue": "its turn: {on}",
+    "back_off": "the end of its back-off: {on}",
+    "volume": "volume {on}",
+    "probe": "the next probe: {on}",
+    "admission": "{on} to be admitted",
+    "grace_period": "the end of the grace period: {on}",
+    "hook": "hook {on}",
+    "exit": "{on} to end",
+    "pause": "somebody to let it go on: {on}",
+}
+
+
+def fine(it: Situation) -> VerdictAnswer | None:
+    """Ready, and nothing outstanding."""
+    if it.condition("Ready") != "True":
+        return None
+    restarts = sum(status.restart_count for status, _ in it.statuses())
+    since = next((c.last_transition_time for c in it.status.conditions if c.type == "Ready"), None)
+    count = len(it.pod.spec.containers)
+    return it.verdict(
+        "fine",
+        "fine",
+        f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
+        f"restarted {restarts} times.",
+        since=since,
+        evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip)],
+    )
+
+
+def under_way(it: Situation) -> VerdictAnswer:
+    """The last rule: whatever the pod waits for or stands at now."""
+    waits = sorted(it.record.waits, key=lambda wait: wait.since)
+    if waits:
+        wait = waits[0]
+        return it.verdict(
+            "waiting",
+            "starting",
+            f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}).",
+            brief=in_words(wait),
+            since=moment(wait.since),
+            evidence=[("also", in_words(other)) for other in waits[1:4]],
+        )
+    if it.record.stations:
+        station = min(it.record.stations, key=lambda standing: standing.since)
+        where = f"{station.station}{' of ' + station.container if station.container else ''}"
+        return it.verdict(
+            "under_way",
+            "starting",
+            f"{it} is on its way: at {where} for {it.ago(station.since)}.",
+            brief=where,
+            since=moment(station.since),
+        )
+    waiting = next(((s.name, s.state.waiting) for s, _ in it.statuses() if s.state.waiting is not None), None)
+    if waiting is not None:
+        name, state = waiting
+        said = f": {state.message}" if state.message else ""
+        return it.verdict(
+            "waiting_reason",
+            "waiting",
+            f"{it}: container {name} waits ({state.reason}{said}).",
+            brief=f"{name}: {state.reason}",
+            since=it.since,
+        )
+    said = it.status.message or it.status.reason
+    return it.verdict(
+        "unknown",
+        "waiting",
+        f"{it} is {it.status.phase or 'not started'}; nothing that it waits for is known{': ' + said if said else ''}.",
+        brief=it.status.reason or "not ready",
+        since=it.since,
+        next_step=f"see its way: glasslet trace {it}",
+    )
+
+
+def in_words(wait: LiveWait) -> str:
+    """A live wait as the object of "waits for"."""
+    text = _CALLS.get(wait.kind, "{on}").format(on=wait.on)
+    return f"{text} (container {wait.container})" if wait.container else text

@@ -1,0 +1,269 @@
+"""A pod's start as a waterfall in which every millisecond has a name, or is counted as having none. Pure.
+
+The window is the pod's latest life, from its first event to its first Ready. Where nobody saw Ready, it ends when the
+last of its containers had started, or now if one is still on its way. Each instant belongs to one party: the first of
+runtime > API > the pod itself > waiting > no agent > glasslet that was at it; what remains is without a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.record.events import FAILED, Event, Observed, StationSpan, Waited, end_of
+from glasslet.record.history import PodRecord
+from glasslet.record.stations import Station, WaitKind
+from glasslet.record.timeline import moment, timeline
+
+READY = "condition Ready"
+"""The subject under which readiness is observed: `recorder.observed(READY, "False", "True")`."""
+
+PARTIES = ("runtime", "API", "pod", "waiting", "no agent", "glasslet")
+
+_PARTY_OF_WAIT: dict[str, int] = {
+    WaitKind.CRI_CALL: 0,
+    WaitKind.API_CALL: 1,
+    WaitKind.EXIT: 2,
+    WaitKind.HOOK: 2,
+    WaitKind.PROBE: 2,
+}
+_WAITING, _NO_AGENT, _OWN = 3, 4, 5
+
+_POD_ROWS: dict[str, str] = {
+    Station.SEEN: "seen, merged, admitted",
+    Station.MERGED: "seen, merged, admitted",
+    Station.ADMITTED: "seen, merged, admitted",
+    Station.WOKEN: "planned",
+    Station.PLANNED: "planned",
+    Station.STATUS: "status accepted",
+}
+_CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
+
+
+class Window(Struct, frozen=True):
+    """From when to when (Unix seconds), and what happened at its end."""
+
+    start: float
+    end: float
+    milestone: str
+
+
+class _Piece(Struct, frozen=True):
+    """Something that took time: a station, or a wait outside of any."""
+
+    name: str
+    container: str
+    start: float
+    end: float
+    detail: str = ""
+    outcome: str = ""
+    open: bool = False
+
+
+def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
+    """The trace of a pod at Unix time `now`. A record without events gives an empty trace."""
+    events = latest_life(record.events)
+    window = find_window(record, events, now=now)
+    pieces = _pieces(record, events, window, now=now)
+    waits = _waits(record, events, now=now)
+    shares, unnamed = _shares(pieces, waits, record, window)
+    pod = record.pod
+    return TraceAnswer(
+        namespace=pod.namespace if pod else "",
+        name=pod.name if pod else "agent",
+        uid=pod.uid if pod else "",
+        start=moment(window.start),
+        end=moment(window.end),
+        milestone=window.milestone,
+        total_ms=_ms(window.end - window.start),
+        unnamed_ms=unnamed,
+        rows=_rows(pieces, waits, window),
+        shares=shares,
+        gaps=tuple(Gap(start=moment(gap.start), end=moment(gap.end)) for gap in record.gaps if gap.end > window.start),
+        later=timeline(record, after=window.end) if window.milestone != "now" else (),
+        ended=record.ended,
+        dropped=record.dropped,
+    )
+
+
+def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Events since the pod was last gone (a static pod that comes back keeps its uid)."""
+    begin = 0
+    for index, event in enumerate(events[:-1]):
+        following = events[index + 1]
+        if _is(event, Station.GONE) and _is(following, Station.SEEN):
+            begin = index + 1
+    return events[begin:]
+
+
+def find_window(record: PodRecord, events: tuple[Event, ...], *, now: float) -> Window:
+    """Which part of the record is the start."""
+    if not events:
+        return Window(now, now, "now")
+    start = events[0].start
+    ready = next((e for e in events if isinstance(e, Observed) and e.subject == READY and e.new == "True"), None)
+    if ready is not None:
+        return Window(start, ready.start, "Ready")
+    started: dict[str, float] = {}
+    begun: set[str] = {standing.container for standing in record.stations if standing.container}
+    for event in events:
+        if not isinstance(event, StationSpan) or not event.container:
+            continue
+        begun.add(event.container)
+        if event.station == Station.STARTED and event.outcome != FAILED:
+            started.setdefault(event.container, event.end)
+    if started and begun <= set(started):
+        return Window(start, max(started.values()), "Running")
+    if record.ended:
+        return Window(start, max(end_of(event) for event in events), "ended")
+    return Window(start, max(now, start), "now")
+
+
+def _pieces(record: PodRecord, events: Iterable[Event], window: Window, *, now: float) -> list[_Piece]:
+    pieces = []
+    for event in events:
+        if isinstance(event, StationSpan) and event.start <= window.end:
+            name = _row_name(event.station, event.container)
+            pieces.append(_Piece(name, event.container, event.start, event.end, event.detail, event.outcome))
+        elif isinstance(event, Waited) and not event.station and event.start < window.end:
+            pieces.append(
+                _Piece(_wait_name(event.kind), event.container, event.start, event.end, event.on, event.outcome)
+            )
+    for standing in record.stations:
+        name = _row_name(standing.station, standing.container)
+        pieces.append(_Piece(name, standing.container, standing.since, now, standing.detail, open=True))
+    pieces += [
+        _Piece(_wait_name(wait.kind), wait.container, wait.since, now, wait.on, open=True)
+        for wait in record.waits
+        if not wait.station
+    ]
+    return [piece for piece in pieces if piece.start <= window.end]
+
+
+def _waits(record: PodRecord, events: Iterable[Event], *, now: float) -> list[Waited]:
+    ended = [event for event in events if isinstance(event, Waited)]
+    live = [Waited(w.since, now, w.kind, w.on, w.container, w.station, "", w.until) for w in record.waits]
+    return [*ended, *live]
+
+
+def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[TraceRow, ...]:
+    groups: dict[tuple[str, str], list[_Piece]] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.start):
+        groups.setdefault((piece.name, piece.container), []).append(piece)
+    spans = {key: _union([(p.start, min(p.end, window.end)) for p in group]) for key, group in groups.items()}
+    return tuple(
+        TraceRow(
+            name=name,
+            container=container,
+            busy_ms=_ms(sum(end - start for start, end in spans[name, container])),
+            spans=tuple(
+                Span(start_ms=_ms(start - window.start), end_ms=_ms(end - window.start))
+                for start, end in spans[name, container]
+            ),
+            detail=_detail(group),
+            outcome=next((p.outcome for p in group if p.outcome not in ("ok", "")), ""),
+            beside=_beside((name, container), spans),
+            waits=_row_waits(name, container, waits, window),
+            open=any(p.open for p in group),
+        )
+        for (name, container), group in groups.items()
+    )
+
+
+def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -> tuple[TraceWait, ...]:
+    return tuple(
+        TraceWait(
+            kind=wait.kind,
+            on=wait.on,
+            start_ms=_ms(wait.start - window.start),
+            end_ms=_ms(min(wait.end, window.end) - window.start),
+            outcome=wait.outcome,
+        )
+        for wait in waits
+        if wait.start < window.end
+        and wait.container == container
+        and (_row_name(wait.station, wait.container) if wait.station else _wait_name(wait.kind)) == name
+    )
+
+
+def _shares(
+    pieces: list[_Piece], waits: list[Waited], record: PodRecord, window: Window
+) -> tuple[tuple[Share, ...], float]:
+    """Sweeps the window once: each instant goes to the first party that was at it."""
+    marks: list[tuple[float, int, int]] = []
+
+    def add(start: float, end: float, party: int) -> None:
+        start, end = max(start, window.start), min(end, window.end)
+        if end > start:
+            marks.append((start, 1, party))
+            marks.append((end, -1, party))
+
+    for piece in pieces:
+        add(piece.start, piece.end, _OWN)
+    for wait in waits:
+        add(wait.start, wait.end, _PARTY_OF_WAIT.get(wait.kind, _WAITING))
+    for gap in record.gaps:
+        add(gap.start, gap.end, _NO_AGENT)
+    active = [0] * len(PARTIES)
+    taken = [0.0] * len(PARTIES)
+    unnamed = 0.0
+    at = window.start
+    for time, step, party in [*sorted(marks), (window.end, 0, 0)]:
+        owner = next((index for index, count in enumerate(active) if count), None)
+        if owner is None:
+            unnamed += time - at
+        else:
+            taken[owner] += time - at
+        at = time
+        active[party] += step
+    shares = tuple(Share(who=who, ms=_ms(seconds)) for who, seconds in zip(PARTIES, taken, strict=True) if seconds > 0)
+    return shares, _ms(unnamed)
+
+
+def _beside(key: tuple[str, str], spans: dict[tuple[str, str], list[tuple[float, float]]]) -> tuple[str, ...]:
+    """Rows of other containers that ran for a fair part of the same time."""
+    mine = spans[key]
+    least = 0.2 * sum(end - start for start, end in mine)
+    return tuple(
+        " ".join(part for part in (container, name) if part)
+        for (name, container), theirs in spans.items()
+        if container and container != key[1] and _overlap(mine, theirs) > max(least, 0.001)
+    )
+
+
+def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> float:
+    return sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in one for b in other)
+
+
+def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _detail(group: list[_Piece]) -> str:
+    return ", ".join(dict.fromkeys(piece.detail for piece in group if piece.detail))
+
+
+def _row_name(station: str, container: str) -> str:
+    if container and station in _CONTAINER_ROWS:
+        return _CONTAINER_ROWS[station]
+    return _POD_ROWS.get(station, station)
+
+
+def _wait_name(kind: str) -> str:
+    return f"waiting: {kind.replace('_', ' ')}"
+
+
+def _is(event: Event, station: Station) -> bool:
+    return isinstance(event, StationSpan) and event.station == station
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
