@@ -7,8 +7,8 @@ CONTAINER_CONFIG = "CreateContainerConfigError"
 
 
 class ConfigError(Exception):
-    """The configuration cannot be built. `reason` is what the API shows as waiting reason, `message` its text; the message
-    holds names of objects and fields, never values."""
+    """The configuration cannot be built. `reason` is what the API shows as waiting reason, `message` its text; the
+    message holds names of objects and fields, never values."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)

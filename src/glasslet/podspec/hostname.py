@@ -13,8 +13,9 @@ MAX_FQDN = 64
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
 
 
@@ -40,8 +41,8 @@ def pod_hostname(pod: Pod, cluster_domain: str) -> PodHostname:
 
 
 def kernel_hostname(pod: Pod, cluster_domain: str) -> str:
-    """What `hostname` prints inside the pod: the short name, or all of it with setHostnameAsFQDN. Raises ConfigError when
-    the full name exceeds what the kernel takes."""
+    """What `hostname` prints inside the pod: the short name, or all of it with setHostnameAsFQDN. Raises ConfigError
+    when the full name exceeds what the kernel takes."""
     name, domain = pod_hostname(pod, cluster_domain)
     if not domain or not pod.spec.set_hostname_as_fqdn:
         return name

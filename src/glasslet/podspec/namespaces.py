@@ -43,6 +43,5 @@ def _pid_mode(pod: Pod) -> NamespaceMode:
 
 
 def _no_user_namespaces(runtime_handler: str) -> str:
-    if runtime_handler:
-        return f'can\'t set `spec.hostUsers: false`, RuntimeClass handler "{runtime_handler}" does not support user namespaces'
-    return "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+    who = f'RuntimeClass handler "{runtime_handler}"' if runtime_handler else "runtime"
+    return f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"

@@ -35,10 +35,15 @@ def pod_level_limit(pod: Pod, resource: str) -> Quantity | None:
     return own.limits.get(resource) if own is not None else None
 
 
+def container_requests(pod: Pod) -> Amounts:
+    """What the containers ask for together, whatever the pod as a whole asks for."""
+    return _effective(pod, lambda c: c.resources.requests)
+
+
 def pod_requests(pod: Pod) -> Amounts:
     """What the pod asks for, without overhead: the sum of regular containers and sidecars, or the most that one init
     container needs beside the sidecars started before it; pod-level requests replace it resource by resource."""
-    total = _effective(pod, lambda c: c.resources.requests)
+    total = container_requests(pod)
     if pod.spec.resources is not None:
         total.update({n: q.amount for n, q in pod.spec.resources.requests.items() if is_pod_level(n)})
     return total

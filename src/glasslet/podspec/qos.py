@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
-from glasslet.podspec.pod_level import has_pod_level
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -26,7 +25,7 @@ def qos_class(pod: Pod) -> str:
 def computed_qos_class(pod: Pod) -> str:
     """The class by the spec alone. Pod-level resources, where set, decide instead of the containers'."""
     spec = pod.spec
-    if spec.resources is not None and has_pod_level(pod):
+    if spec.resources is not None:
         return _class_of((spec.resources,))
     return _class_of([c.resources for group in (spec.containers, spec.init_containers) for c in group])
 

@@ -46,6 +46,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     """The memory controller of the node's cgroups can limit swap."""
     limited_swap: bool = False
     """memorySwap.swapBehavior is LimitedSwap."""
+    selinux: bool = False
+    """SELinux is enabled."""
 
 
 class UserNamespace(Struct, frozen=True, kw_only=True):
@@ -72,8 +74,8 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
 class ContainerRequest(Struct, frozen=True, kw_only=True):
     """What a container is made of. `etc_hosts` and `termination_log` are files on the host, "" for no such mount;
     `envs_from` holds the resolved environment of ConfigMaps, Secrets and services, already in precedence order;
-    `key_refs` holds, by position in `container.env`, the value of each ConfigMap or Secret key, None for an optional one
-    that is absent. Unless `references_resolved`, a container that needs either is refused.
+    `key_refs` holds, by position in `container.env`, the value of each ConfigMap or Secret key, None for an optional
+    one that is absent. Unless `references_resolved`, a container that needs either is refused.
     `sub_paths` holds, by position in `container.volume_mounts`, where a subPath is bound on the host."""
 
     pod: Pod

@@ -1,0 +1,46 @@
+"""A container as the runtime is asked for it."""
+
+from __future__ import annotations
+
+from glasslet.host.layout import UnsafePath, container_log
+from glasslet.podspec.environment import environment, expand_all
+from glasslet.podspec.errors import container_error
+from glasslet.podspec.labels import container_annotations, container_labels
+from glasslet.podspec.mounts import container_mounts
+from glasslet.podspec.request import ContainerRequest
+from glasslet.podspec.resources import container_resources
+from glasslet.podspec.security import container_security
+from glasslet.runtime.spec import ContainerSpec
+
+
+def container_spec(request: ContainerRequest) -> ContainerSpec:
+    """One instance of a container. Raises ConfigError, whose reason and message the API shows."""
+    pod, container = request.pod, request.container
+    envs = environment(request)
+    mounts = container_mounts(request, envs)
+    return ContainerSpec(
+        name=container.name,
+        attempt=request.attempt,
+        image=request.image.id,
+        user_specified_image=container.image,
+        command=expand_all(container.command, envs),
+        args=expand_all(container.args, envs),
+        working_dir=container.working_dir,
+        envs=tuple(envs.items()),
+        mounts=mounts,
+        labels=container_labels(pod, container),
+        annotations=container_annotations(pod, container, request.attempt),
+        log_path=_log_path(request),
+        stdin=container.stdin,
+        stdin_once=container.stdin_once,
+        tty=container.tty,
+        resources=container_resources(pod, container, request.node),
+        security=container_security(request),
+    )
+
+
+def _log_path(request: ContainerRequest) -> str:
+    try:
+        return container_log(request.container.name, request.attempt)
+    except UnsafePath as error:
+        raise container_error(str(error)) from error

@@ -1,0 +1,211 @@
+"""CPU, memory, huge pages, swap and OOM score of a sandbox and its containers, as the runtime takes them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.quantity import Quantity
+from glasslet.podspec.pod_level import (
+    container_requests,
+    has_pod_level,
+    has_pod_level_requests,
+    is_sidecar,
+    pod_level_limit,
+    pod_limits,
+    pod_requests,
+)
+from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, is_node_critical, qos_class
+from glasslet.podspec.request import NodeFacts
+from glasslet.runtime.spec import Resources
+
+MIN_SHARES = 2
+MAX_SHARES = 262_144
+MIN_QUOTA = 1_000
+OOM_GUARANTEED = -997
+OOM_BEST_EFFORT = 1000
+OOM_BURSTABLE_MIN = 3
+OOM_BURSTABLE_MAX = 999
+
+_ZERO = Decimal(0)
+_NOTHING = Quantity(_ZERO)
+_KILL_WHOLE_CGROUP = {"memory.oom.group": "1"}
+
+
+class _Amounts(NamedTuple):
+    """`cpu_request` is None where nothing is asked for: the limit counts then."""
+
+    cpu_request: Quantity | None
+    cpu_limit: Quantity
+    memory_limit: Quantity
+
+
+def container_resources(pod: Pod, container: Container, node: NodeFacts) -> Resources:
+    """What one container gets. A container without own limit has the pod's."""
+    own = container.resources
+    amounts = _Amounts(
+        own.requests.get("cpu"),
+        _own_or_pod_limit(pod, container, "cpu"),
+        _own_or_pod_limit(pod, container, "memory"),
+    )
+    unified, swap_limit = _swap(pod, container, amounts, node)
+    return _calculated(
+        amounts,
+        node,
+        unified=unified,
+        oom_score_adj=oom_score_adj(pod, container, node.memory_capacity),
+        hugepages=_hugepage_limits(pod, container, node.hugepage_sizes),
+        swap_limit=swap_limit,
+    )
+
+
+def sandbox_resources(pod: Pod, node: NodeFacts) -> Resources:
+    """The sum over all containers, without overhead: runtimes with virtual machines size them by it."""
+    requests, limits = pod_requests(pod), pod_limits(pod)
+    cpu = requests.get("cpu")
+    amounts = _Amounts(
+        Quantity(cpu) if cpu is not None else None,
+        Quantity(limits.get("cpu", _ZERO)),
+        Quantity(limits.get("memory", _ZERO)),
+    )
+    return _calculated(amounts, node)
+
+
+def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:
+    """What the pod costs beside its containers; nothing for most pods."""
+    overhead = pod.spec.overhead
+    if not overhead:
+        return Resources()
+    cpu = overhead.get("cpu", _NOTHING)
+    return _calculated(_Amounts(cpu, cpu, overhead.get("memory", _NOTHING)), node)
+
+
+def cpu_shares(milli_cpu: int) -> int:
+    """cpu.shares for so many thousandths of a core."""
+    return min(max(milli_cpu * 1024 // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def cpu_quota(milli_cpu: int, period: int) -> int:
+    """Microseconds of CPU per period, 0 for no limit."""
+    return max(milli_cpu * period // 1000, MIN_QUOTA) if milli_cpu else 0
+
+
+def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
+    """How willingly the kernel kills the container's processes, -1000..1000. `memory_capacity`: bytes of the node."""
+    if is_node_critical(pod):
+        return OOM_GUARANTEED
+    qos = qos_class(pod)
+    if qos == GUARANTEED:
+        return OOM_GUARANTEED
+    if qos == BEST_EFFORT:
+        return OOM_BEST_EFFORT
+    if memory_capacity <= 0:
+        return OOM_BURSTABLE_MAX
+    share = _spare_request_per_container(pod)
+    request = _memory_request(container)
+    if is_sidecar(pod, container):
+        # A sidecar must not be killed before the containers it serves.
+        request = max(request, min(map(_memory_request, pod.spec.containers), default=0))
+    score = 1000 - 1000 * (request + share) // memory_capacity
+    return min(max(score, OOM_BURSTABLE_MIN), OOM_BURSTABLE_MAX)
+
+
+def _calculated(
+    amounts: _Amounts,
+    node: NodeFacts,
+    *,
+    unified: dict[str, str] | None = None,
+    oom_score_adj: int = 0,
+    hugepages: tuple[tuple[str, int], ...] = (),
+    swap_limit: int = 0,
+) -> Resources:
+    limit = amounts.cpu_limit.milli_value()
+    request = limit if amounts.cpu_request is None else amounts.cpu_request.milli_value()
+    group_kill = node.cgroup_v2 and not node.single_process_oom_kill
+    return Resources(
+        cpu_period=node.cpu_cfs_quota_period if node.cpu_cfs_quota else 0,
+        cpu_quota=cpu_quota(limit, node.cpu_cfs_quota_period) if node.cpu_cfs_quota else 0,
+        cpu_shares=cpu_shares(request),
+        memory_limit_in_bytes=amounts.memory_limit.value(),
+        oom_score_adj=oom_score_adj,
+        hugepage_limits=hugepages,
+        unified={**(_KILL_WHOLE_CGROUP if group_kill else {}), **(unified or {})},
+        memory_swap_limit_in_bytes=swap_limit,
+    )
+
+
+def _own_or_pod_limit(pod: Pod, container: Container, resource: str) -> Quantity:
+    own = container.resources.limits.get(resource, _NOTHING)
+    if own.amount == 0 and has_pod_level(pod):
+        return pod_level_limit(pod, resource) or _NOTHING
+    return own
+
+
+def _memory_request(container: Container) -> int:
+    return container.resources.requests.get("memory", _NOTHING).value()
+
+
+def _spare_request_per_container(pod: Pod) -> int:
+    """An equal share of what the pod asks for above the sum of its containers."""
+    own = pod.spec.resources
+    if own is None or not has_pod_level_requests(pod):
+        return 0
+    asked = Quantity(container_requests(pod).get("memory", _ZERO)).value()
+    spare = own.requests.get("memory", _NOTHING).value() - asked
+    count = len(pod.spec.containers) + len(pod.spec.init_containers)
+    return spare // count if spare > 0 and count else 0
+
+
+def _hugepage_limits(pod: Pod, container: Container, sizes: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    if not sizes:
+        return ()
+    of_pod = pod.spec.resources.limits if pod.spec.resources is not None else {}
+    limits: dict[str, int] = {}
+    for source in (of_pod, container.resources.limits):
+        for name, quantity in source.items():
+            size = _page_size(name)
+            if size:
+                limits[page_size_name(size)] = quantity.value()
+    return tuple((size, limits.get(size, 0)) for size in sizes)
+
+
+def _page_size(resource: str) -> int:
+    """Bytes of a `hugepages-<size>` resource, 0 for any other."""
+    if not resource.startswith("hugepages-"):
+        return 0
+    try:
+        return Quantity.parse(resource.removeprefix("hugepages-")).value()
+    except ValueError:
+        return 0
+
+
+def page_size_name(size: int) -> str:
+    """A page size in bytes as the kernel's cgroup files name it: `2MB`, `1GB`."""
+    units = ("B", "KB", "MB", "GB", "TB", "PB")
+    unit = 0
+    while size and size % 1024 == 0 and unit + 1 < len(units):
+        size //= 1024
+        unit += 1
+    return f"{size}{units[unit]}"
+
+
+def _swap(pod: Pod, container: Container, amounts: _Amounts, node: NodeFacts) -> tuple[dict[str, str], int]:
+    """Settings of cgroup v2, and the limit of memory and swap together for v1."""
+    if not node.swap_controller:
+        return {}, 0
+    if not node.cgroup_v2:
+        return {}, amounts.memory_limit.value()
+    return {"memory.swap.max": str(_swap_limit(pod, container, node))}, 0
+
+
+def _swap_limit(pod: Pod, container: Container, node: NodeFacts) -> int:
+    own = container.resources
+    request = own.requests.get("memory", _NOTHING)
+    limit = own.limits.get("memory", _NOTHING)
+    if not node.limited_swap or is_critical(pod) or qos_class(pod) != BURSTABLE or request == limit:
+        return 0
+    if not 0 < request.value() <= node.memory_capacity:
+        return 0
+    return int(request.value() / node.memory_capacity * node.swap_capacity)

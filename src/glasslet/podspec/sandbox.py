@@ -1,0 +1,56 @@
+"""A pod's sandbox as the runtime is asked for it."""
+
+from __future__ import annotations
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.host.layout import LogLayout, UnsafePath
+from glasslet.podspec.errors import sandbox_error
+from glasslet.podspec.hostname import kernel_hostname
+from glasslet.podspec.labels import sandbox_labels
+from glasslet.podspec.ports import port_mappings
+from glasslet.podspec.request import NodeFacts, SandboxRequest
+from glasslet.podspec.resources import overhead_resources, sandbox_resources
+from glasslet.podspec.security import sandbox_security
+from glasslet.runtime.spec import SandboxSpec
+
+_SWAPPED = str.maketrans("/.", "./")
+
+
+def sandbox_spec(request: SandboxRequest) -> SandboxSpec:
+    """The sandbox of a pod. Raises ConfigError."""
+    pod, node = request.pod, request.node
+    meta, own = pod.metadata, pod.spec.security_context
+    sysctls = own.sysctls if own is not None else ()
+    return SandboxSpec(
+        name=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        attempt=request.attempt,
+        # On the host's network the host's name stays.
+        hostname="" if pod.spec.host_network else kernel_hostname(pod, node.cluster_domain),
+        log_directory=_log_directory(pod, node),
+        dns=request.dns,
+        port_mappings=port_mappings(pod),
+        labels=sandbox_labels(pod),
+        annotations=meta.annotations,
+        cgroup_parent=request.cgroup_parent,
+        sysctls={_dotted(sysctl.name): sysctl.value for sysctl in sysctls},
+        security=sandbox_security(request),
+        overhead=overhead_resources(pod, node),
+        resources=sandbox_resources(pod, node),
+        runtime_handler=request.runtime_handler,
+    )
+
+
+def _log_directory(pod: Pod, node: NodeFacts) -> str:
+    try:
+        return LogLayout(node.pod_logs_dir).pod(pod_ref(pod))
+    except UnsafePath as error:
+        raise sandbox_error(str(error)) from error
+
+
+def _dotted(sysctl: str) -> str:
+    # A name written with slashes keeps dots inside its parts (`net/ipv4/conf/eth0.100/...`) by swapping the two.
+    first = next((char for char in sysctl if char in "./"), ".")
+    return sysctl if first == "." else sysctl.translate(_SWAPPED)
