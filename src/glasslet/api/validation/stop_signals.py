@@ -1,0 +1,15 @@
+"""Signals that `lifecycle.stopSignal` may name, by operating system of the pod."""
+
+from __future__ import annotations
+
+_NAMED = (
+    "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX"
+    " RTMAX-1 RTMAX-10 RTMAX-11 RTMAX-12 RTMAX-13 RTMAX-14 RTMAX-2 RTMAX-3 RTMAX-4 RTMAX-5 RTMAX-6 RTMAX-7 RTMAX-8"
+    " RTMAX-9 RTMIN RTMIN+1 RTMIN+10 RTMIN+11 RTMIN+12 RTMIN+13 RTMIN+14 RTMIN+15 RTMIN+2 RTMIN+3 RTMIN+4 RTMIN+5"
+    " RTMIN+6 RTMIN+7 RTMIN+8 RTMIN+9 SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU"
+    " XFSZ"
+)
+STOP_SIGNALS = {
+    "linux": tuple(sorted(f"SIG{name}" for name in _NAMED.split())),
+    "windows": ("SIGKILL", "SIGTERM"),
+}
