@@ -1,1 +1,10 @@
 """What all tests share: tests that need a real runtime or Go skip loudly elsewhere and fail in CI."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+def pytest_configure() -> None:
+    """The main thread begins without a loop, instead of one that the first asker makes and nobody ever closes."""
+    asyncio.set_event_loop(None)
