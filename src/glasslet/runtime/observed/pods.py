@@ -202,11 +202,11 @@ class ObservedPods:
 
     def _contradicted(self, listed: dict[PodUID, ObservedPod], began: float) -> list[PodUID]:
         """Pods of which the list, begun at that time, says something that is not known, or that still need a read."""
-        return [
-            uid
-            for uid in listed.keys() | self._pods.keys() | self._unread.keys()
-            if uid in self._unread or (self._as_of(uid) <= began and differs_from_list(self.get(uid), listed.get(uid)))
-        ]
+        found = {uid for uid in self._unread if not self._reads.under_way(uid)}
+        for uid in listed.keys() | self._pods.keys():
+            if self._as_of(uid) <= began and differs_from_list(self.get(uid), listed.get(uid)):
+                found.add(uid)
+        return list(found)
 
     def _note_relist(self, error: str | None) -> None:
         """Says once that lists fail, and once that they work again."""
@@ -230,6 +230,8 @@ class ObservedPods:
     async def _reread_later(self, uid: PodUID, delay: float) -> None:
         if delay:
             await asyncio.sleep(delay)
+        # Not inside the gate: waiting behind a hung read must not take a place from other pods.
+        await self._reads.idle(uid)
         self._reading.discard(uid)
         if uid not in self._unread:
             return  # somebody read it meanwhile

@@ -46,6 +46,17 @@ class PodReads:
         slot = self._slots.get(uid)
         return slot is not None and slot.wanted > slot.began
 
+    def under_way(self, uid: PodUID) -> bool:
+        """Whether this pod is being read now."""
+        slot = self._slots.get(uid)
+        return slot is not None and slot.under_way is not None
+
+    async def idle(self, uid: PodUID) -> None:
+        """Waits until the read that is under way now, if any, has ended."""
+        slot = self._slots.get(uid)
+        if slot is not None and slot.under_way is not None:
+            await asyncio.shield(slot.under_way)
+
     async def fresh(self, uid: PodUID) -> None:
         """Returns after a read that began after this call. Raises what that read raised."""
         slot = self._slots.setdefault(uid, _Slot())
