@@ -71,3 +71,18 @@ class TraceAnswer(Answer, frozen=True, kw_only=True):
     later: tuple[TimelineRow, ...] = ()
     ended: bool = False
     dropped: int = 0
+
+
+class RecordRow(Answer, frozen=True, kw_only=True):
+    """One pod that has a record. `alive`: it is on this node now."""
+
+    namespace: str
+    name: str
+    uid: str
+    alive: bool = False
+
+
+class RecordsAnswer(Answer, frozen=True, kw_only=True):
+    """Every pod with a record, the one written to last at the end."""
+
+    records: tuple[RecordRow, ...] = ()
