@@ -6,7 +6,6 @@ Unlike a decoder it does not stop at the first mismatch: the caller hears of eve
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -24,10 +23,12 @@ _WANTED: dict[Any, str] = {
     bool: "true or false", str: "text", float: "a number", Int32: "a whole number from -2147483648 to 2147483647",
     Int64: "a whole number of 64 bits", UInt32: "a whole number from 0 to 4294967295",
     Duration: "a duration such as 1m30s", Quantity: "a quantity such as 100Mi", datetime: "a time",
-    list[str]: "a list of text", dict[str, str]: "a map of text to text", dict[str, bool]: "a map of text to true or false",
+    list[str]: "a list of text", dict[str, str]: "a map of text to text",
+    dict[str, bool]: "a map of text to true or false",
     dict[str, list[str]]: "a map of text to lists of text", dict[str, Quantity]: "a map of text to quantities",
 }  # fmt: skip
 Tree = dict[str, Any]
+_REFUSED: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,48 +122,46 @@ def _section(value: Tree, kind: type[msgspec.Struct], path: Path, result: Checke
         declared = fields.get(name)
         if declared is None:
             result.unknown.append(Unknown(place, _nearest(name, fields)))
-        elif item is None:
-            if keep_nulls:
-                made[name] = None
-        else:
-            _accept(item, declared, place, result, lambda good, name=name: made.__setitem__(name, good), keep_nulls)
+        elif item is not None:
+            good = _accept(item, declared, place, result, keep_nulls)
+            if good is not _REFUSED:
+                made[name] = good
+        elif keep_nulls:
+            made[name] = None
     return made
 
 
-def _accept(value: Any, kind: Any, path: Path, result: Checked, keep: Callable[[Any], None], keep_nulls: bool) -> None:
+def _accept(value: Any, kind: Any, path: Path, result: Checked, keep_nulls: bool) -> Any:
+    """The value if it fits, else _REFUSED after the mismatch has been noted."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if isinstance(value, dict):
-            keep(_section(value, kind, path, result, keep_nulls))
-        else:
-            result.mismatches.append(Mismatch(tuple(path), "a map of fields", _kind_of(value)))
-        return
+            return _section(value, kind, path, result, keep_nulls)
+        return _refuse(path, "a map of fields", value, result)
     if get_origin(kind) is list and issubclass(item_kind := get_args(kind)[0], msgspec.Struct):
         if not isinstance(value, list):
-            result.mismatches.append(Mismatch(tuple(path), "a list of maps", _kind_of(value)))
-            return
-        items: list[Any] = []
-        for index, item in enumerate(value):
-            _accept(item, item_kind, (*path, index), result, items.append, False)
-        keep(items)
-        return
-    _accept_leaf(value, kind, path, result, keep, keep_nulls)
+            return _refuse(path, "a list of maps", value, result)
+        items = [_accept(item, item_kind, (*path, index), result, False) for index, item in enumerate(value)]
+        return [item for item in items if item is not _REFUSED]
+    return _accept_leaf(value, kind, path, result, keep_nulls)
 
 
-def _accept_leaf(
-    value: Any, kind: Any, path: Path, result: Checked, keep: Callable[[Any], None], keep_nulls: bool
-) -> None:
+def _accept_leaf(value: Any, kind: Any, path: Path, result: Checked, keep_nulls: bool) -> Any:
+    wanted = _WANTED.get(kind, "another type")
     if isinstance(value, float) and value.is_integer() and kind in (Int32, Int64, UInt32):
         value = int(value)
     if kind is Duration and not isinstance(value, str) and tuple(path) != ("logging", "flushFrequency"):
-        result.mismatches.append(Mismatch(tuple(path), _WANTED[Duration], _kind_of(value)))
-        return
+        return _refuse(path, wanted, value, result)
     without_nulls = {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
     try:
         msgspec.convert(without_nulls, kind, dec_hook=decode_leaf)
     except (msgspec.ValidationError, ValueError, TypeError):
-        result.mismatches.append(Mismatch(tuple(path), _WANTED.get(kind, "another type"), _kind_of(value)))
-    else:
-        keep(value if keep_nulls else without_nulls)
+        return _refuse(path, wanted, value, result)
+    return value if keep_nulls else without_nulls
+
+
+def _refuse(path: Path, wanted: str, value: Any, result: Checked) -> Any:
+    result.mismatches.append(Mismatch(tuple(path), wanted, _kind_of(value)))
+    return _REFUSED
 
 
 def _kind_of(value: Any) -> str:
