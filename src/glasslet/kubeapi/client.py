@@ -1,0 +1,327 @@
+"""`APIClient` over HTTPS: connections kept and reused, typed answers, errors by what the caller can do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+import aiohttp
+import msgspec
+from msgspec import Raw, Struct
+
+from glasslet.api.codec import decode, encode
+from glasslet.concurrency.clock import Clock
+from glasslet.kubeapi.answers import Status, error_for
+from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
+from glasslet.kubeapi.errors import APIError, Gone, Unauthorized, Unavailable
+from glasslet.kubeapi.kubeconfig import Kubeconfig
+from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+
+T = TypeVar("T")
+
+_PAGE = 500
+_CONNECTIONS = 32
+_TIMEOUT = 30.0
+_LINE_LIMIT = 32 * 1024 * 1024
+
+
+class RequestMetrics(Protocol):
+    """Where requests are counted (`rest_client_*`)."""
+
+    def request(self, verb: str, host: str, code: str, seconds: float) -> None:
+        """One request ended; `code` is the HTTP code, or `<error>` without an answer."""
+
+
+class _ListMeta(Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: list[Raw] | None = None
+
+
+class _Event(Struct, frozen=True):
+    type: str
+    object: Raw
+
+
+class _Versioned(Struct, frozen=True):
+    metadata: _ListMeta = _ListMeta()
+
+
+class HTTPAPIClient:
+    """Implements `APIClient`. One per purpose: status calls and watches do not share a rate limit."""
+
+    def __init__(
+        self,
+        *,
+        config: Kubeconfig,
+        recorder: Recorder,
+        clock: Clock,
+        metrics: RequestMetrics,
+        limiter: TokenBucket,
+        user_agent: str,
+        timeout: float = _TIMEOUT,
+    ) -> None:
+        self._config = config
+        self._recorder = recorder
+        self._clock = clock
+        self._metrics = metrics
+        self._limiter = limiter
+        self._timeout = timeout
+        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
+        self._credentials = Credentials(config=config, clock=clock)
+        self._identity: Identity | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._host = config.server.split("://", 1)[1]
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        session, self._session, self._identity = self._session, None, None
+        if session is not None:
+            await session.close()
+
+    async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T:
+        """Reads one object."""
+        return _object(f"GET {path}", await self._send("GET", path, timeout=timeout), kind)
+
+    async def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
+        """Lists in pages; only one page's JSON is in memory at a time."""
+        wanted = {**query, "limit": str(_PAGE)}
+        while True:
+            request = f"LIST {path}"
+            answer = _object(request, await self._send("GET", path, query=wanted), _List)
+            items = tuple(_object(request, bytes(item), kind) for item in answer.items or ())
+            yield Page(items, answer.metadata.resource_version)
+            if not answer.metadata.continue_:
+                return
+            wanted["continue"] = answer.metadata.continue_
+
+    async def watch(
+        self, path: str, kind: type[T], *, resource_version: str, query: Mapping[str, str] = {}
+    ) -> AsyncIterator[WatchEvent[T]]:
+        """Watches until the server ends the stream. Raises Gone when the version is too old."""
+        wanted = {**query, "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": resource_version}
+        # No total limit: a watch lives as long as the server lets it; a dead peer is noticed by the missing bookmarks.
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=_watch_silence(wanted))
+        response = await self._open("GET", path, query=wanted, body=None, content_type="", limits=limits)
+        try:
+            async for line in _lines(response):
+                yield _watch_event(f"WATCH {path}", line, kind)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unavailable(f"WATCH {path}", f"stream broke: {error or type(error).__name__}") from error
+        finally:
+            response.close()
+
+    async def create(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
+        """Creates (POST)."""
+        return _object(f"POST {path}", await self._send("POST", path, body=encode(body), timeout=timeout), kind)
+
+    async def update(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
+        """Replaces (PUT)."""
+        return _object(f"PUT {path}", await self._send("PUT", path, body=encode(body), timeout=timeout), kind)
+
+    async def patch(
+        self,
+        path: str,
+        body: Any,
+        kind: type[T],
+        *,
+        patch_type: PatchType = PatchType.STRATEGIC,
+        urgent: bool = False,
+        timeout: float | None = None,
+    ) -> T:
+        """Changes parts (PATCH). `body` is plain data or an object."""
+        data = await self._send(
+            "PATCH", path, body=encode(body), content_type=patch_type, urgent=urgent, timeout=timeout
+        )
+        return _object(f"PATCH {path}", data, kind)
+
+    async def delete(self, path: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        """Deletes, with preconditions as asked."""
+        options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        await self._send("DELETE", path, body=encode(options))
+
+    async def _send(
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        urgent: bool = False,
+        timeout: float | None = None,
+    ) -> bytes:
+        """One request, its whole answer."""
+        if not urgent and (delay := self._limiter.delay()):
+            with self._recorder.wait(WaitKind.QUEUE, on="client rate limit of the API server"):
+                await asyncio.sleep(delay)
+        limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
+        with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
+            response = await self._open(verb, path, query=query, body=body, content_type=content_type, limits=limits)
+            try:
+                return await response.read()
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
+            finally:
+                response.release()
+
+    async def _open(
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        limits: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        """Sends and gives the answer with a good code, body unread. Raises APIError for all others."""
+        request = f"{verb} {path}"
+        session, identity = await self._connect(request)
+        headers = dict(self._headers)
+        if identity.token:
+            headers["Authorization"] = f"Bearer {identity.token}"
+        if body is not None:
+            headers["Content-Type"] = content_type
+        began = self._clock.monotonic()
+        code = "<error>"
+        try:
+            response = await session.request(
+                verb,
+                self._config.server + path,
+                params=query,
+                data=body,
+                headers=headers,
+                timeout=limits,
+                allow_redirects=False,
+                proxy=self._config.proxy_url or None,
+                server_hostname=self._config.tls_server_name or None,
+            )
+            code = str(response.status)
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise Unavailable(request, str(error) or "no answer in time") from error
+        finally:
+            self._metrics.request(verb, self._host, code, self._clock.monotonic() - began)
+        if response.status < 300:
+            return response
+        raise await self._failure(request, response)
+
+    async def _failure(self, request: str, response: aiohttp.ClientResponse) -> APIError:
+        try:
+            body = await response.content.read(64 * 1024)
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            body = b""
+        response.close()
+        error = error_for(request, response.status, body, response.headers.get("Retry-After", ""))
+        if isinstance(error, Unauthorized):
+            self._credentials.refused()
+        return error
+
+    async def _connect(self, request: str) -> tuple[aiohttp.ClientSession, Identity]:
+        """The session for the current identity. A new client certificate gets new connections, the old ones end."""
+        try:
+            identity = await self._credentials.current()
+            changed = self._identity is None or identity.certificate != self._identity.certificate
+            if changed or self._session is None:
+                fresh = self._new_session(identity)
+                old, self._session = self._session, fresh
+                if old is not None:
+                    await old.close()
+            self._identity = identity
+        except (CredentialError, ssl.SSLError, OSError, ValueError) as error:
+            raise Unauthorized(request, f"credentials cannot be used: {error}") from error
+        assert self._session is not None
+        return self._session, identity
+
+    def _new_session(self, identity: Identity) -> aiohttp.ClientSession:
+        context: ssl.SSLContext | bool = True
+        if self._config.server.startswith("https://"):
+            with _MemoryFiles() as files:
+                context = tls_context(self._config, identity, files.path)
+        connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS, keepalive_timeout=60)
+        auth = None
+        if self._config.username:
+            auth = aiohttp.BasicAuth(self._config.username, self._config.password)
+        return aiohttp.ClientSession(
+            connector=connector, auth=auth, headers=self._config.impersonate, auto_decompress=True, read_bufsize=2**18
+        )
+
+
+def _watch_event(request: str, line: bytes, kind: type[T]) -> WatchEvent[T]:
+    event = _object(request, line, _Event)
+    if event.type == "ERROR":
+        status = _object(request, bytes(event.object), Status)
+        if status.code == 410 or status.reason in ("Expired", "Gone"):
+            raise Gone(request, status.message, code=410, reason=status.reason)
+        raise Unavailable(request, status.message, code=status.code, reason=status.reason)
+    if event.type not in WatchKind.__members__:
+        raise Unavailable(request, f"watch event of type {event.type!r}, want ADDED, MODIFIED, DELETED or BOOKMARK")
+    data = bytes(event.object)
+    version = _object(request, data, _Versioned).metadata.resource_version
+    return WatchEvent(WatchKind(event.type), _object(request, data, kind), version)
+
+
+def _object(request: str, data: bytes, kind: type[T]) -> T:
+    """Decodes an answer. One that cannot be read is the server's error: nothing may be concluded from it, least of all
+    that an object left out of a list is gone."""
+    try:
+        return decode(data, kind)
+    except msgspec.DecodeError as error:
+        raise Unavailable(request, f"the answer cannot be read: {error}") from error
+
+
+def _watch_silence(query: Mapping[str, str]) -> float:
+    """Bookmarks come about once a minute: a longer silence than this means that nobody is there any more."""
+    asked = query.get("timeoutSeconds")
+    return float(asked) + 30 if asked else 600.0
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Lines of any length up to a limit that no API object reaches."""
+    pending = bytearray()
+    async for chunk in response.content.iter_any():
+        pending += chunk
+        if b"\n" not in chunk:
+            if len(pending) > _LINE_LIMIT:
+                raise aiohttp.ClientPayloadError("watch line of more than 32 MiB")
+            continue
+        *lines, rest = bytes(pending).split(b"\n")
+        pending = bytearray(rest)
+        for line in lines:
+            if line:
+                yield line
+
+
+class _MemoryFiles:
+    """Files without a name on any disk, for a library that reads keys only from files."""
+
+    def __init__(self) -> None:
+        self._descriptors: list[int] = []
+
+    def __enter__(self) -> _MemoryFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+
+    def path(self, data: bytes) -> str:
+        """A path that reads as `data` while the context is open."""
+        descriptor = os.memfd_create("glasslet-key", os.MFD_CLOEXEC)
+        self._descriptors.append(descriptor)
+        os.write(descriptor, data)
+        return f"/proc/self/fd/{descriptor}"

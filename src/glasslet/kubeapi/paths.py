@@ -1,0 +1,50 @@
+"""Paths of the REST API for the objects that a node agent uses."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+PODS = "/api/v1/pods"
+NODES = "/api/v1/nodes"
+SERVICES = "/api/v1/services"
+EVENTS = "/api/v1/events"
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+CERTIFICATE_REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
+
+
+def node(name: str) -> str:
+    """One node."""
+    return f"{NODES}/{quote(name, safe='')}"
+
+
+def lease(name: str) -> str:
+    """A node's lease (KEP-589)."""
+    return f"{leases()}/{quote(name, safe='')}"
+
+
+def leases() -> str:
+    """Where node leases are."""
+    return "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+
+def namespaced(namespace: str, resource: str, name: str = "") -> str:
+    """A core/v1 resource of a namespace: `namespaced("default", "pods", "web")`."""
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/{resource}"
+    return f"{path}/{quote(name, safe='')}" if name else path
+
+
+def pod(namespace: str, name: str) -> str:
+    """One pod."""
+    return namespaced(namespace, "pods", name)
+
+
+def pod_status(namespace: str, name: str) -> str:
+    """One pod's status subresource."""
+    return f"{pod(namespace, name)}/status"
+
+
+def service_account_token(namespace: str, name: str) -> str:
+    """Where tokens of a service account are asked for (TokenRequest)."""
+    return f"{namespaced(namespace, 'serviceaccounts', name)}/token"

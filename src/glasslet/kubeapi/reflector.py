@@ -1,0 +1,139 @@
+"""A local copy of a set of API objects, kept by list and watch.
+
+    list (pages) ──▶ watch ──▶ changes, changes, ... ──▶ the stream ends: watch again from the last version seen
+      ▲                │
+      └── Gone (410) ──┘   any other failure: jittered back-off, then go on where it was
+
+Consumers see the difference that a list makes and single changes afterwards. A broken watch loses nothing, as the next
+one starts at the last resource version seen; bookmarks move that on when nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from glasslet.api.meta import ObjectMeta
+from glasslet.concurrency.jitter import jittered
+from glasslet.kubeapi.errors import APIError, Gone, Throttled
+from glasslet.kubeapi.protocols import APIClient, WatchKind
+
+logger = logging.getLogger(__name__)
+
+_BACK_OFF_MIN = 0.8
+_BACK_OFF_MAX = 30.0
+_RELIST_PAUSE = 0.1
+
+
+class HasMeta(Protocol):
+    """Any API object."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=HasMeta)
+Key = tuple[str, str]
+
+
+class Change(Struct, Generic[T], frozen=True):
+    """One object changed: `old` is None when it is new, `new` is None when it is gone."""
+
+    old: T | None
+    new: T | None
+
+
+class Reflector(Generic[T]):
+    """Owner of the local copy of `path`; `run()` keeps it current until cancelled."""
+
+    def __init__(
+        self,
+        *,
+        client: APIClient,
+        path: str,
+        kind: type[T],
+        query: Mapping[str, str] | None = None,
+        on_change: Callable[[Change[T]], None],
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._kind = kind
+        self._query = dict(query or {})
+        self._on_change = on_change
+        self._objects: dict[Key, T] = {}
+        self._version = ""
+        self.synced = asyncio.Event()
+        """Set once the first list is complete."""
+
+    def get(self, namespace: str, name: str) -> T | None:
+        """The object as last seen."""
+        return self._objects.get((namespace, name))
+
+    def all(self) -> tuple[T, ...]:
+        """All objects as last seen."""
+        return tuple(self._objects.values())
+
+    async def run(self) -> None:
+        """Lists, then watches, for ever."""
+        delay = _BACK_OFF_MIN
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                if await self._watch():
+                    delay = _BACK_OFF_MIN
+                    continue
+                # A server that ends watches at once is not well: do not ask it in a tight loop.
+                wait = jittered(delay)
+            except Gone:
+                self._version = ""
+                wait = jittered(_RELIST_PAUSE)
+            except APIError as error:
+                wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
+                logger.warning("watch broke", extra={"path": self._path, "error": str(error), "retry_seconds": wait})
+            await asyncio.sleep(wait)
+            delay = min(delay * 2, _BACK_OFF_MAX)
+
+    async def _list(self) -> None:
+        listed: dict[Key, T] = {}
+        version = ""
+        async for page in self._client.list_pages(self._path, self._kind, query=self._query):
+            for item in page.items:
+                listed[_key(item)] = item
+            version = page.resource_version
+        gone = [self._objects[key] for key in self._objects.keys() - listed.keys()]
+        before, self._objects, self._version = self._objects, listed, version
+        for old in gone:
+            self._on_change(Change(old, None))
+        for key, new in listed.items():
+            earlier = before.get(key)
+            if earlier is None or earlier.metadata.resource_version != new.metadata.resource_version:
+                self._on_change(Change(earlier, new))
+        self.synced.set()
+
+    async def _watch(self) -> bool:
+        """Follows one watch to its end; False if it brought nothing."""
+        brought = False
+        events = self._client.watch(self._path, self._kind, resource_version=self._version, query=self._query)
+        async for event in events:
+            brought = True
+            self._version = event.resource_version or self._version
+            if event.kind is WatchKind.BOOKMARK:
+                continue
+            key = _key(event.object)
+            old = self._objects.get(key)
+            if event.kind is WatchKind.DELETED:
+                self._objects.pop(key, None)
+                self._on_change(Change(event.object, None))
+            elif old is None or old.metadata.resource_version != event.object.metadata.resource_version:
+                self._objects[key] = event.object
+                self._on_change(Change(old, event.object))
+        return brought
+
+
+def _key(item: HasMeta) -> Key:
+    return item.metadata.namespace, item.metadata.name

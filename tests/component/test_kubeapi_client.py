@@ -1,0 +1,182 @@
+"""The API client against a small HTTP server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from glasslet.api.pod import Pod
+from glasslet.concurrency.clock import SystemClock
+from glasslet.kubeapi.client import HTTPAPIClient
+from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
+from glasslet.kubeapi.kubeconfig import Kubeconfig
+from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.record.store import Record
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.codes: list[str] = []
+
+    def request(self, verb: str, host: str, code: str, seconds: float) -> None:
+        self.codes.append(code)
+
+
+@asynccontextmanager
+async def server(handler: Handler) -> AsyncIterator[tuple[HTTPAPIClient, Counted]]:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    clock, metrics = SystemClock(), Counted()
+    client = HTTPAPIClient(
+        config=Kubeconfig(origin="test", server=f"http://127.0.0.1:{port}", token="t0ken"),
+        recorder=Record(),
+        clock=clock,
+        metrics=metrics,
+        limiter=TokenBucket(qps=0, burst=0, clock=clock),
+        user_agent="glasslet/test",
+        timeout=2.0,
+    )
+    try:
+        yield client, metrics
+    finally:
+        await client.close()
+        await runner.cleanup()
+
+
+def pod(name: str, version: int = 1) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": "default", "resourceVersion": str(version)}}
+
+
+async def test_token_and_user_agent_are_sent() -> None:
+    seen: dict[str, str] = {}
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.update(request.headers)
+        return web.json_response(pod("a"))
+
+    async with server(handler) as (client, _):
+        await client.get("/api/v1/namespaces/default/pods/a", Pod)
+    assert (seen["Authorization"], seen["User-Agent"]) == ("Bearer t0ken", "glasslet/test")
+
+
+async def test_missing_object_is_not_found() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response({"kind": "Status", "message": "gone", "code": 404}, status=404)
+
+    async with server(handler) as (client, metrics):
+        with pytest.raises(NotFound, match="gone"):
+            await client.get("/api/v1/x", Pod)
+    assert metrics.codes == ["404"]
+
+
+async def test_list_comes_in_pages() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        last = request.query.get("continue") == "next"
+        meta = {"resourceVersion": "7"} if last else {"resourceVersion": "7", "continue": "next"}
+        return web.json_response({"metadata": meta, "items": [pod("b" if last else "a")]})
+
+    async with server(handler) as (client, _):
+        pages = [page async for page in client.list_pages("/api/v1/pods", Pod)]
+    assert [item.metadata.name for page in pages for item in page.items] == ["a", "b"]
+
+
+async def test_watch_line_may_come_in_pieces_and_be_long() -> None:
+    event = json.dumps({"type": "ADDED", "object": {**pod("a"), "spec": {"hostname": "x" * 300_000}}}).encode() + b"\n"
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for start in range(0, len(event), 70_000):
+            await response.write(event[start : start + 70_000])
+        return response
+
+    async with server(handler) as (client, _):
+        events = [e async for e in client.watch("/api/v1/pods", Pod, resource_version="1")]
+    assert [(e.kind, e.object.metadata.name) for e in events] == [("ADDED", "a")]
+
+
+async def test_expired_watch_is_gone() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+        return web.Response(body=json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
+
+    async with server(handler) as (client, _):
+        with pytest.raises(Gone):
+            async for _event in client.watch("/api/v1/pods", Pod, resource_version="1"):
+                pass
+
+
+@pytest.mark.parametrize("body", [b"no json", b'{"metadata": {"name": 7}}', b""])
+async def test_answer_that_cannot_be_read_is_an_error_of_the_server(body: bytes) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    async with server(handler) as (client, _):
+        with pytest.raises(Unavailable, match="cannot be read"):
+            await client.get("/api/v1/x", Pod)
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response()
+
+    async with server(handler) as (client, metrics):
+        pass
+    with pytest.raises(Unavailable):
+        await client.get("/api/v1/x", Pod)
+    assert metrics.codes == ["<error>"]
+    await client.close()
+
+
+async def test_reflector_sees_list_watch_and_relist_after_gone() -> None:
+    """First list has a and b; the watch brings c and then expires; the second list has only c."""
+    lists = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal lists
+        if "watch" not in request.query:
+            lists += 1
+            items = [pod("a"), pod("b")] if lists == 1 else [pod("c", 3)]
+            return web.json_response({"metadata": {"resourceVersion": str(lists)}, "items": items})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        if request.query["resourceVersion"] == "1":
+            added = {"type": "ADDED", "object": pod("c", 3)}
+            expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+            await response.write(json.dumps(added).encode() + b"\n" + json.dumps(expired).encode() + b"\n")
+            return response
+        await asyncio.sleep(30)
+        return response
+
+    changes: list[str] = []
+    done = asyncio.Event()
+
+    def note(change: Change[Pod]) -> None:
+        side = "+" if change.old is None else "-" if change.new is None else "~"
+        item = change.new or change.old
+        assert item is not None
+        changes.append(side + item.metadata.name)
+        if changes.count("-a") and changes.count("-b"):
+            done.set()
+
+    async with server(handler) as (client, _), asyncio.TaskGroup() as group:
+        reflector = Reflector(client=client, path="/api/v1/pods", kind=Pod, on_change=note)
+        running = group.create_task(reflector.run())
+        async with asyncio.timeout(5):
+            await done.wait()
+        assert [p.metadata.name for p in reflector.all()] == ["c"]
+        running.cancel()
+    assert sorted(changes) == ["+a", "+b", "+c", "-a", "-b"]
