@@ -1,0 +1,53 @@
+"""The smallest patch that turns the API's view of a pod's status into ours (strategic merge patch). Pure.
+
+Only what this agent owns is touched: conditions of others and fields that controllers fill stay as they are. The server
+merges list elements by their key (conditions by `type`, IPs by `ip`); other lists are replaced whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from glasslet.api.codec import to_plain
+from glasslet.api.object import PodUID
+from glasslet.api.pod_status import PodCondition, PodStatus
+
+_NOT_OURS = ("nominated_node_name", "resource_claim_statuses", "extended_resource_claim_status")
+_MERGED_BY_IP = ("host_ips", "pod_ips")
+
+
+def status_patch(uid: PodUID, theirs: PodStatus, ours: PodStatus) -> dict[str, Any] | None:
+    """The patch body, None when there is nothing to say. Carries the UID: a new pod of the same name is not meant."""
+    changes: dict[str, Any] = {}
+    for field in msgspec.structs.fields(PodStatus):
+        if field.name in _NOT_OURS:
+            continue
+        old, new = getattr(theirs, field.name), getattr(ours, field.name)
+        if old == new:
+            continue
+        if field.name == "conditions":
+            if conditions := _conditions(old, new):
+                changes["conditions"] = conditions
+        elif field.name in _MERGED_BY_IP:
+            changes[field.encode_name] = [{"$patch": "replace"}, *to_plain(new)]
+        else:
+            # An explicit null removes the field; leaving it out would keep the old value.
+            changes[field.encode_name] = to_plain(new) or None
+    return {"metadata": {"uid": uid}, "status": changes} if changes else None
+
+
+def _conditions(old: tuple[PodCondition, ...], new: tuple[PodCondition, ...]) -> list[dict[str, Any]]:
+    before = {c.type: c for c in old}
+    now = {c.type for c in new}
+    changed = [_explicit(c) for c in new if before.get(c.type) != c]
+    return changed + [{"$patch": "delete", "type": kind} for kind in before if kind not in now]
+
+
+def _explicit(condition: PodCondition) -> dict[str, Any]:
+    """All fields: one left out would keep what an earlier value of the condition said."""
+    plain: dict[str, Any] = to_plain(condition)
+    for absent in ("reason", "message", "lastProbeTime", "lastTransitionTime"):
+        plain.setdefault(absent, None)
+    return plain
