@@ -171,7 +171,7 @@ NETWORK_RULES: Mapping[str, Rule] = {
     "quobyte": _quobyte,
     "fc": _fc,
     "flexVolume": _flex,
-    "azureFile": _needs(secret_name="secretName", share_name="shareName"),
+    "azureFile": _needs(share_name="shareName", secret_name="secretName"),  # noqa: S106 - a field's name
     "vsphereVolume": _needs(volume_path="volumePath"),
     "photonPersistentDisk": _needs(pd_id="pdID"),
     "portworxVolume": _needs(volume_id="volumeID"),

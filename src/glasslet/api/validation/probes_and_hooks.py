@@ -9,7 +9,7 @@ from glasslet.api.field_errors import FieldPath, forbidden, invalid, not_support
 from glasslet.api.formats import http_header_problems, port_name_problems, port_number_problems
 from glasslet.api.lifecycle import HTTPGetAction, Lifecycle, LifecycleHandler, Probe
 from glasslet.api.pod import PodOS
-from glasslet.api.validation.rules import Errors, not_negative, present
+from glasslet.api.validation.rules import Errors, int32, not_negative, present
 from glasslet.api.validation.stop_signals import STOP_SIGNALS
 
 AnyContainer = Container | EphemeralContainer
@@ -61,6 +61,7 @@ def _probe(probe: Probe, path: FieldPath, grace: int | None) -> Errors:
     yield from _handler(probe, path, grace)
     for name in _COUNTS:
         yield from not_negative(getattr(probe, name), path.child(_WIRE[name]))
+        yield from int32(getattr(probe, name), path.child(_WIRE[name]))
     own_grace = probe.termination_grace_period_seconds
     if own_grace is not None and own_grace <= 0:
         yield invalid(path.child("terminationGracePeriodSeconds"), own_grace, "must be greater than 0")

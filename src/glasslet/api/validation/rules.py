@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from glasslet.api.field_errors import FieldError, FieldPath, invalid, not_supported, required
-from glasslet.api.formats import label_value_problems, qualified_name_problems
+from glasslet.api.formats import MAX_INT32, in_range_problems, label_value_problems, qualified_name_problems
 
 Errors = Iterator[FieldError]
 FormatRule = Callable[[str], list[str]]
@@ -44,6 +44,12 @@ def file_mode(mode: int | None, path: FieldPath) -> Errors:
     """Permission bits only."""
     if mode is not None and not 0 <= mode <= 0o777:
         yield invalid(path, mode, _MODE_TEXT)
+
+
+def int32(value: int, path: FieldPath) -> Errors:
+    """Fits the 32 bits that the API gives the field."""
+    for problem in in_range_problems(value, -MAX_INT32 - 1, MAX_INT32):
+        yield invalid(path, value, problem)
 
 
 def not_negative(value: int, path: FieldPath) -> Errors:

@@ -31,6 +31,7 @@ from glasslet.api.validation.rules import (
     one_of,
     present,
 )
+from glasslet.api.volume import ConfigMapVolumeSource as ConfigMapVolume
 from glasslet.api.volume import (
     CSIVolumeSource,
     DownwardAPIVolumeFile,
@@ -44,7 +45,6 @@ from glasslet.api.volume import (
     SecretVolumeSource,
     Volume,
 )
-from glasslet.api.volume import ConfigMapVolumeSource as ConfigMapVolume
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _HOST_PATH_TYPES = (
@@ -85,13 +85,13 @@ def _source(volume: Volume, path: FieldPath, pod_name: str) -> Errors:
             yield forbidden(here, "may not specify more than 1 volume type")
         else:
             yield from _RULES[kind](source, here)
-    if volume.iscsi is not None and volume.iscsi.initiator_name is not None:
-        if len(f"{volume.name}:{volume.iscsi.target_portal}") > 64:
-            text = (
-                "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters"
-                " if iscsi.initiatorName is specified."
-            )
-            yield invalid(path.child("name"), volume.name, text)
+    iscsi = volume.iscsi
+    if iscsi is not None and iscsi.initiator_name is not None and len(f"{volume.name}:{iscsi.target_portal}") > 64:
+        text = (
+            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters"
+            " if iscsi.initiatorName is specified."
+        )
+        yield invalid(path.child("name"), volume.name, text)
     if volume.ephemeral is not None and pod_name and volume.name:
         claim = f"{pod_name}-{volume.name}"
         for problem in dns_subdomain_problems(claim):
