@@ -28,6 +28,7 @@ class Verb(StrEnum):
     ATTACH = "Attach"
     PORT_FORWARD = "PortForward"
     UPDATE_RUNTIME_CONFIG = "UpdateRuntimeConfig"
+    RUNTIME_CONFIG = "RuntimeConfig"
     GET_CONTAINER_EVENTS = "GetContainerEvents"
     LIST_IMAGES = "ListImages"
     IMAGE_STATUS = "ImageStatus"

@@ -1,0 +1,82 @@
+"""The one edge that every CRI call passes: deadline, record, metrics, error translation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import grpc
+from google.protobuf.message import Message
+from grpc.aio import AioRpcError, Channel
+
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.cri.messages import methods_of
+from glasslet.runtime.cri.status_codes import translate
+from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.errors import RuntimeCallError
+
+
+class RuntimeMetrics(Protocol):
+    """Counts and times calls (`kubelet_runtime_operations*`)."""
+
+    def operation(self, verb: Verb, seconds: float, error_kind: str | None) -> None:
+        """One call ended. `error_kind`: the class of the error, None when it succeeded."""
+
+
+class Calls:
+    """Calls of one service over one channel. Requests and answers are protobuf messages of `messages.methods_of`."""
+
+    def __init__(self, *, channel: Channel, service: str, recorder: Recorder, metrics: RuntimeMetrics) -> None:
+        self._recorder = recorder
+        self._metrics = metrics
+        self._stubs: dict[str, Any] = {}
+        for name, method in methods_of(service).items():
+            kind = channel.unary_stream if name == Verb.GET_CONTAINER_EVENTS else channel.unary_unary
+            self._stubs[name] = kind(
+                method.path,
+                request_serializer=method.request.SerializeToString,
+                response_deserializer=method.response.FromString,
+            )
+
+    async def call(self, verb: Verb, request: Message, *, timeout: float | None) -> Any:
+        """The answer, or a RuntimeCallError. `timeout` in seconds; None waits for as long as it takes."""
+        started = time.perf_counter()
+        failure: RuntimeCallError | None = None
+        with self._recorder.wait(WaitKind.CRI_CALL, on=verb.value):
+            try:
+                return await self._stubs[verb](request, timeout=timeout)
+            except AioRpcError as error:
+                failure = _failure(verb, error, timeout)
+                raise failure from error
+            finally:
+                kind = type(failure).__name__ if failure is not None else None
+                self._metrics.operation(verb, time.perf_counter() - started, kind)
+
+    async def stream(self, verb: Verb, request: Message) -> AsyncIterator[Any]:
+        """The answers of a stream, until it breaks. Ends without an error only when the runtime closed it."""
+        started = time.perf_counter()
+        failure: RuntimeCallError | None = None
+        call = self._stubs[verb](request)
+        try:
+            async for answer in call:
+                yield answer
+        except AioRpcError as error:
+            failure = _failure(verb, error)
+            raise failure from error
+        finally:
+            call.cancel()
+            kind = type(failure).__name__ if failure is not None else None
+            self._metrics.operation(verb, time.perf_counter() - started, kind)
+
+
+def _failure(verb: Verb, error: AioRpcError, timeout: float | None = None) -> RuntimeCallError:
+    code, words = error.code(), error.details() or ""
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED and words == _OWN_DEADLINE:
+        words = f"no answer within {timeout:g} s"
+    return translate(verb, code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNKNOWN, words)
+
+
+_OWN_DEADLINE = "Deadline Exceeded"
+"""What the gRPC library says when it was the caller's deadline, not the runtime, that ended a call."""

@@ -1,0 +1,72 @@
+"""Hints from containerd's own event service, on the same socket as its CRI, for versions without GetContainerEvents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from grpc.aio import AioRpcError, Channel
+
+from glasslet.runtime.cri._generated import containerd_events_pb2, containerd_task_events_pb2
+from glasslet.runtime.cri.hints import Due, Settled, scheduled_hints
+from glasslet.runtime.cri.status_codes import translate
+from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.protocols import RuntimeHint
+
+NAMESPACE = "k8s.io"
+"""The containerd namespace in which its CRI plugin lives."""
+BOOKS_WRITTEN = 0.05
+"""Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal."""
+_FILTERS = tuple(f'namespace=="{NAMESPACE}",topic~="^/{kind}/"' for kind in ("tasks", "containers"))
+
+
+class ContainerdEvents:
+    """Opens the event stream and turns events into hints. `settled` asks the CRI whether it knows of an exit yet."""
+
+    def __init__(self, *, channel: Channel, settled: Settled) -> None:
+        self._settled = settled
+        self._subscribe = channel.unary_stream(
+            "/containerd.services.events.v1.Events/Subscribe",
+            request_serializer=containerd_events_pb2.SubscribeRequest.SerializeToString,
+            response_deserializer=containerd_events_pb2.Envelope.FromString,
+        )
+
+    async def __call__(self) -> AsyncIterator[RuntimeHint]:
+        """Endless; raises RuntimeCallError (UNIMPLEMENTED where the runtime is no containerd)."""
+        async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled):
+            yield hint
+
+    async def _envelopes(self) -> AsyncIterator[containerd_events_pb2.Envelope]:
+        request = containerd_events_pb2.SubscribeRequest(filters=_FILTERS)
+        call = self._subscribe(request, metadata=(("containerd-namespace", NAMESPACE),))
+        try:
+            async for envelope in call:
+                yield envelope
+        except AioRpcError as error:
+            raise translate(Verb.GET_CONTAINER_EVENTS, error.code(), error.details() or "") from error
+        finally:
+            call.cancel()
+
+
+def due_of_envelope(envelope: containerd_events_pb2.Envelope) -> Due | None:
+    """The hint for one event; None for those that say nothing about a container's state."""
+    payload = envelope.event.value
+    match envelope.topic:
+        case "/tasks/exit":
+            exited = containerd_task_events_pb2.TaskExit.FromString(payload)
+            if exited.id != exited.container_id:
+                return None  # a command run inside it
+            return Due(RuntimeHint(id=exited.container_id, kind="container_stopped"), must_settle=True)
+        case "/tasks/start":
+            started = containerd_task_events_pb2.TaskStart.FromString(payload)
+            return Due(RuntimeHint(id=started.container_id, kind="container_started"), after=BOOKS_WRITTEN)
+        case "/tasks/oom":
+            oom = containerd_task_events_pb2.TaskOOM.FromString(payload)
+            return Due(RuntimeHint(id=oom.container_id, kind="container_oom"))
+        case "/containers/create":
+            created = containerd_task_events_pb2.ContainerCreate.FromString(payload)
+            return Due(RuntimeHint(id=created.id, kind="container_created"), after=BOOKS_WRITTEN)
+        case "/containers/delete":
+            deleted = containerd_task_events_pb2.ContainerDelete.FromString(payload)
+            return Due(RuntimeHint(id=deleted.id, kind="container_removed"), after=BOOKS_WRITTEN)
+        case _:
+            return None

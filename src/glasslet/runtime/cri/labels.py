@@ -1,0 +1,9 @@
+"""The labels by which a kubelet knows its sandboxes and containers again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+POD_NAME: Final = "io.kubernetes.pod.name"
+POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
+POD_UID: Final = "io.kubernetes.pod.uid"

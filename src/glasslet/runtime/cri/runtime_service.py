@@ -1,0 +1,268 @@
+"""RuntimeService over gRPC: each method is one verb, but for the two reads, which join several."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2
+from glasslet.runtime.cri.calls import Calls
+from glasslet.runtime.cri.decode import (
+    decode_container,
+    decode_listed_container,
+    decode_listed_sandbox,
+    decode_runtime_status,
+    decode_sandbox,
+    lacking,
+)
+from glasslet.runtime.cri.encode_container import encode_container
+from glasslet.runtime.cri.encode_linux import encode_resources
+from glasslet.runtime.cri.encode_sandbox import encode_sandbox
+from glasslet.runtime.cri.labels import POD_UID
+from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
+from glasslet.runtime.cri.timeouts import Timeouts
+from glasslet.runtime.cri.unsayable import refusing_unsayable
+from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.errors import NotFound
+from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
+from glasslet.runtime.protocols import RuntimeHint
+from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
+
+KUBELET_API_VERSION = "0.1.0"
+"""What a kubelet says of itself in Version; runtimes of v1 do not look at it."""
+
+
+class HintSource(Protocol):
+    """Where hints come from; ends by raising RuntimeCallError."""
+
+    def __call__(self) -> AsyncIterator[RuntimeHint]: ...
+
+
+async def ask_version(calls: Calls, *, timeout: float) -> RuntimeInfo:
+    """Version; an answer without any of its four fields is an error."""
+    request = runtime_pb2.VersionRequest(version=KUBELET_API_VERSION)
+    answer: runtime_pb2.VersionResponse = await calls.call(Verb.VERSION, request, timeout=timeout)
+    for field in ("version", "runtime_name", "runtime_version", "runtime_api_version"):
+        if not getattr(answer, field):
+            raise lacking(Verb.VERSION, field)
+    return RuntimeInfo(name=answer.runtime_name, version=answer.runtime_version, api_version=answer.runtime_api_version)
+
+
+class CRIRuntime:
+    """`runtime.protocols.RuntimeService` over one gRPC channel."""
+
+    def __init__(self, *, calls: Calls, timeouts: Timeouts, hint_source: HintSource) -> None:
+        self._calls = calls
+        self._timeouts = timeouts
+        self._hint_source = hint_source
+
+    # -- the runtime itself ------------------------------------------------------------------------------------------
+
+    async def version(self) -> RuntimeInfo:
+        """Name and versions; an answer without any of them is an error."""
+        return await ask_version(self._calls, timeout=self._timeouts.request)
+
+    async def status(self) -> RuntimeStatus:
+        """RuntimeReady, NetworkReady and what else the runtime says of itself."""
+        answer = await self._calls.call(Verb.STATUS, runtime_pb2.StatusRequest(), timeout=self._timeouts.request)
+        return decode_runtime_status(answer)
+
+    async def update_pod_cidr(self, cidr: str) -> None:
+        """Tells the runtime the node's pod range."""
+        config = runtime_pb2.RuntimeConfig(network_config=runtime_pb2.NetworkConfig(pod_cidr=cidr))
+        request = runtime_pb2.UpdateRuntimeConfigRequest(runtime_config=config)
+        await self._calls.call(Verb.UPDATE_RUNTIME_CONFIG, request, timeout=self._timeouts.request)
+
+    async def cgroup_driver(self) -> str:
+        """`systemd` or `cgroupfs`, as the runtime is set up; runtimes that cannot tell answer UNIMPLEMENTED."""
+        request = runtime_pb2.RuntimeConfigRequest()
+        answer: runtime_pb2.RuntimeConfigResponse = await self._calls.call(
+            Verb.RUNTIME_CONFIG, request, timeout=self._timeouts.request
+        )
+        return "systemd" if answer.linux.cgroup_driver == runtime_pb2.SYSTEMD else "cgroupfs"
+
+    # -- sandboxes ---------------------------------------------------------------------------------------------------
+
+    async def run_sandbox(self, spec: SandboxSpec) -> SandboxID:
+        """Creates and starts it, network included."""
+        with refusing_unsayable(Verb.RUN_POD_SANDBOX):
+            request = pod_sandbox_pb2.RunPodSandboxRequest(
+                config=encode_sandbox(spec), runtime_handler=spec.runtime_handler
+            )
+        answer = await self._calls.call(Verb.RUN_POD_SANDBOX, request, timeout=self._timeouts.run_sandbox)
+        if not answer.pod_sandbox_id:
+            raise lacking(Verb.RUN_POD_SANDBOX, "pod_sandbox_id")
+        return SandboxID(answer.pod_sandbox_id)
+
+    async def stop_sandbox(self, sandbox: SandboxID) -> None:
+        """Stops it and what runs in it, and gives its network back."""
+        request = pod_sandbox_pb2.StopPodSandboxRequest(pod_sandbox_id=sandbox)
+        await self._calls.call(Verb.STOP_POD_SANDBOX, request, timeout=self._timeouts.request)
+
+    async def remove_sandbox(self, sandbox: SandboxID) -> None:
+        """Removes it and what is in it."""
+        request = pod_sandbox_pb2.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
+        await self._calls.call(Verb.REMOVE_POD_SANDBOX, request, timeout=self._timeouts.request)
+
+    async def sandbox_status(self, sandbox: SandboxID) -> ObservedSandbox:
+        """The sandbox in full detail."""
+        request = pod_sandbox_pb2.PodSandboxStatusRequest(pod_sandbox_id=sandbox)
+        answer: pod_sandbox_pb2.PodSandboxStatusResponse = await self._calls.call(
+            Verb.POD_SANDBOX_STATUS, request, timeout=self._timeouts.request
+        )
+        return decode_sandbox(answer.status)
+
+    # -- containers --------------------------------------------------------------------------------------------------
+
+    async def create_container(self, sandbox: SandboxID, spec: ContainerSpec, pod: SandboxSpec) -> ContainerID:
+        """Creates it, not yet started. `pod` is what the sandbox was made of."""
+        with refusing_unsayable(Verb.CREATE_CONTAINER):
+            request = runtime_pb2.CreateContainerRequest(
+                pod_sandbox_id=sandbox, config=encode_container(spec), sandbox_config=encode_sandbox(pod)
+            )
+        answer = await self._calls.call(Verb.CREATE_CONTAINER, request, timeout=self._timeouts.request)
+        if not answer.container_id:
+            raise lacking(Verb.CREATE_CONTAINER, "container_id")
+        return ContainerID(answer.container_id)
+
+    async def start_container(self, container: ContainerID) -> None:
+        """Starts it."""
+        request = container_pb2.StartContainerRequest(container_id=container)
+        await self._calls.call(Verb.START_CONTAINER, request, timeout=self._timeouts.request)
+
+    async def stop_container(self, container: ContainerID, grace_seconds: int) -> None:
+        """Sends the stop signal, and KILL when the grace is over; answers once it has ended."""
+        request = container_pb2.StopContainerRequest(container_id=container, timeout=grace_seconds)
+        timeout = self._timeouts.stop_container(grace_seconds)
+        await self._calls.call(Verb.STOP_CONTAINER, request, timeout=timeout)
+
+    async def remove_container(self, container: ContainerID) -> None:
+        """Removes it."""
+        request = container_pb2.RemoveContainerRequest(container_id=container)
+        await self._calls.call(Verb.REMOVE_CONTAINER, request, timeout=self._timeouts.request)
+
+    async def container_status(self, container: ContainerID) -> ObservedContainer:
+        """The container in full detail. A status does not name its sandbox, so a list beside it does."""
+        status, listed = await asyncio.gather(
+            self._container_status(container), self._list_containers(container_pb2.ContainerFilter(id=container))
+        )
+        sandbox = next((c.sandbox_id for c in listed if c.id == container), SandboxID(""))
+        return decode_container(status, sandbox)
+
+    async def update_container(self, container: ContainerID, resources: Resources) -> None:
+        """Changes the resources of a container that is there."""
+        with refusing_unsayable(Verb.UPDATE_CONTAINER_RESOURCES):
+            request = container_pb2.UpdateContainerResourcesRequest(
+                container_id=container, linux=encode_resources(resources)
+            )
+        await self._calls.call(Verb.UPDATE_CONTAINER_RESOURCES, request, timeout=self._timeouts.request)
+
+    async def reopen_log(self, container: ContainerID) -> None:
+        """Makes the runtime write to a new file under the old name, after the old file was moved away."""
+        request = container_pb2.ReopenContainerLogRequest(container_id=container)
+        await self._calls.call(Verb.REOPEN_CONTAINER_LOG, request, timeout=self._timeouts.request)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def exec_sync(self, container: ContainerID, command: tuple[str, ...], timeout: float) -> ExecResult:
+        """Runs a command and gives its output (the protocol limits it to 16 MiB). The protocol counts whole seconds, so
+        a fraction is rounded up."""
+        request = container_pb2.ExecSyncRequest(container_id=container, cmd=command, timeout=math.ceil(timeout))
+        deadline = self._timeouts.exec_sync(timeout)
+        answer: container_pb2.ExecSyncResponse = await self._calls.call(Verb.EXEC_SYNC, request, timeout=deadline)
+        return ExecResult(stdout=answer.stdout, stderr=answer.stderr, exit_code=answer.exit_code)
+
+    async def exec_url(
+        self, container: ContainerID, command: tuple[str, ...], *, stdin: bool, stdout: bool, stderr: bool, tty: bool
+    ) -> str:
+        """Where a streaming session can be opened, once."""
+        request = container_pb2.ExecRequest(
+            container_id=container, cmd=command, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty
+        )
+        return self._url(Verb.EXEC, await self._calls.call(Verb.EXEC, request, timeout=self._timeouts.request))
+
+    async def attach_url(self, container: ContainerID, *, stdin: bool, stdout: bool, stderr: bool, tty: bool) -> str:
+        """Where the main process can be attached to, once."""
+        request = container_pb2.AttachRequest(
+            container_id=container, stdin=stdin, stdout=stdout, stderr=stderr, tty=tty
+        )
+        return self._url(Verb.ATTACH, await self._calls.call(Verb.ATTACH, request, timeout=self._timeouts.request))
+
+    async def port_forward_url(self, sandbox: SandboxID, ports: tuple[int, ...]) -> str:
+        """Where ports of the sandbox can be reached, once."""
+        with refusing_unsayable(Verb.PORT_FORWARD):
+            request = pod_sandbox_pb2.PortForwardRequest(pod_sandbox_id=sandbox, port=ports)
+        answer = await self._calls.call(Verb.PORT_FORWARD, request, timeout=self._timeouts.request)
+        return self._url(Verb.PORT_FORWARD, answer)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    async def list_pods(self) -> tuple[ObservedPod, ...]:
+        """All pods from two lists, without the details that only status calls know."""
+        observed_at = asyncio.get_running_loop().time()
+        sandboxes, containers = await asyncio.gather(self._list_sandboxes(None), self._list_containers(None))
+        return join_pods(sandboxes, containers, observed_at=observed_at)
+
+    async def read_pod(self, uid: PodUID) -> ObservedPod | None:
+        """One pod: two lists by label, then the statuses, all at the same time. What vanishes in between is left out."""
+        observed_at = asyncio.get_running_loop().time()
+        of_pod = {POD_UID: uid}
+        listed_sandboxes, listed_containers = await asyncio.gather(
+            self._list_sandboxes(pod_sandbox_pb2.PodSandboxFilter(label_selector=of_pod)),
+            self._list_containers(container_pb2.ContainerFilter(label_selector=of_pod)),
+        )
+        if not listed_sandboxes and not listed_containers:
+            return None
+        known = join_pod(uid, listed_sandboxes, listed_containers, observed_at=observed_at)
+        detailed = needs_status(known.sandboxes)
+        statuses = await asyncio.gather(
+            *(self._sandbox_or_gone(sandbox) for sandbox in detailed),
+            *(self._container_or_gone(container) for container in known.containers),
+        )
+        sandboxes = [part for part in statuses if isinstance(part, ObservedSandbox)]
+        containers = [part for part in statuses if isinstance(part, ObservedContainer)]
+        sandboxes.extend(sandbox for sandbox in known.sandboxes if sandbox not in detailed)
+        if not sandboxes and not containers:
+            return None
+        return join_pod(uid, sandboxes, containers, observed_at=observed_at)
+
+    def hints(self) -> AsyncIterator[RuntimeHint]:
+        """Hints from wherever this runtime gives them."""
+        return self._hint_source()
+
+    async def _list_sandboxes(self, filter: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:
+        request = pod_sandbox_pb2.ListPodSandboxRequest(filter=filter)
+        answer = await self._calls.call(Verb.LIST_POD_SANDBOX, request, timeout=self._timeouts.request)
+        return [decode_listed_sandbox(item) for item in answer.items]
+
+    async def _list_containers(self, filter: container_pb2.ContainerFilter | None) -> list[ObservedContainer]:
+        request = container_pb2.ListContainersRequest(filter=filter)
+        answer = await self._calls.call(Verb.LIST_CONTAINERS, request, timeout=self._timeouts.request)
+        return [decode_listed_container(item) for item in answer.containers]
+
+    async def _container_status(self, container: ContainerID) -> container_pb2.ContainerStatus:
+        request = container_pb2.ContainerStatusRequest(container_id=container)
+        answer: container_pb2.ContainerStatusResponse = await self._calls.call(
+            Verb.CONTAINER_STATUS, request, timeout=self._timeouts.request
+        )
+        return answer.status
+
+    async def _sandbox_or_gone(self, listed: ObservedSandbox) -> ObservedSandbox | None:
+        try:
+            return await self.sandbox_status(listed.id)
+        except NotFound:
+            return None
+
+    async def _container_or_gone(self, listed: ObservedContainer) -> ObservedContainer | None:
+        try:
+            return decode_container(await self._container_status(listed.id), listed.sandbox_id)
+        except NotFound:
+            return None
+
+    def _url(self, verb: Verb, answer: container_pb2.ExecResponse) -> str:
+        if not answer.url:
+            raise lacking(verb, "url")
+        return answer.url
