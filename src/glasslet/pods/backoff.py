@@ -1,7 +1,7 @@
 """Restart back-off of one pod's containers. Pure: entries in, entries out.
 
-The first restart is immediate; then each waits longer, counted from the end of the newest instance. A container that ran
-longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh entry.
+The first restart is immediate; then each waits longer, counted from the end of the newest instance. A container that
+ran longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh entry.
 In memory only: a restarted agent has forgotten it, as upstream's has.
 """
 
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from glasslet.api.codec import encode_sorted
-from glasslet.api.container import Container, EphemeralContainer
+from glasslet.api.container import Container
 
 
 class BackOffLimits(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class BackOffEntry(Struct, frozen=True, kw_only=True):
 BackOffs = Mapping[BackOffKey, BackOffEntry]
 
 
-def back_off_key(container: Container | EphemeralContainer) -> BackOffKey:
+def back_off_key(container: Container) -> BackOffKey:
     """The container's entry."""
     resources = container.resources
     text = encode_sorted(resources) if resources.requests or resources.limits else b""
@@ -85,3 +85,9 @@ def restarted(
 
 def _forgiven(entry: BackOffEntry, finished_at: datetime, limits: BackOffLimits) -> bool:
     return (finished_at - entry.since).total_seconds() > limits.reset
+
+
+def delay_text(seconds: float) -> str:
+    """A delay as the API shows it: `10s`, `1m20s`, `5m0s`."""
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:.0f}m{rest:g}s" if minutes else f"{rest:g}s"

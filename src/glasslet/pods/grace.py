@@ -13,7 +13,7 @@ DEFAULT_GRACE = 30
 
 
 def termination_grace(pod: Pod, *, override: int | None = None, before: int | None = None) -> int:
-    """Seconds for the whole pod: the smallest of what the deletion, the override and the last try say, else the spec."""
+    """Seconds for the whole pod: the smallest of what deletion, override and the last try say, else the spec."""
     given = [value for value in (pod.metadata.deletion_grace_period_seconds, override, before) if value is not None]
     grace = min(given) if given else pod.spec.termination_grace_period_seconds
     return max(MIN_GRACE, DEFAULT_GRACE if grace is None else grace)

@@ -1,0 +1,77 @@
+"""Puts the verbs together from what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.pods.backoff import BackOffLimits
+from glasslet.pods.collaborators import Cgroups, Images, Observed, PodFiles, Volumes
+from glasslet.pods.create_sandbox import SandboxCreator
+from glasslet.pods.executor import Executor, Verbs
+from glasslet.pods.hooks import HookRunner
+from glasslet.pods.kill_container import ContainerKiller
+from glasslet.pods.make_container import ContainerMaker
+from glasslet.pods.post_start import PostStart
+from glasslet.pods.prepare_pod import PodPreparer
+from glasslet.pods.remove_pod import PodRemover
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.start_container import ContainerStarter
+from glasslet.pods.stop_pod import PodStopper
+from glasslet.podspec.request import NodeFacts
+from glasslet.runtime.protocols import RuntimeService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodServices:
+    """Everything that a pod's work touches."""
+
+    runtime: RuntimeService
+    observed: Observed
+    images: Images
+    volumes: Volumes
+    files: PodFiles
+    cgroups: Cgroups
+    node: Callable[[], NodeFacts]
+
+
+def build_executor(services: PodServices, report: Reporting, limits: BackOffLimits) -> Executor:
+    """The executor with all verbs."""
+    runtime, observed, files, node = services.runtime, services.observed, services.files, services.node
+
+    def pod_ip(pod: Pod) -> str:
+        sandbox = found.ready_sandbox() if (found := observed.get(pod_ref(pod).uid)) else None
+        ips = node().host_ips if pod.spec.host_network else sandbox.ips if sandbox else ()
+        return ips[0] if ips else ""
+
+    hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip)
+    killer = ContainerKiller(runtime=runtime, hooks=hooks, report=report)
+    sandboxes = SandboxCreator(runtime=runtime, observed=observed, node=node, report=report)
+    maker = ContainerMaker(
+        runtime=runtime,
+        observed=observed,
+        images=services.images,
+        files=files,
+        sandboxes=sandboxes,
+        node=node,
+        report=report,
+    )
+    starter = ContainerStarter(
+        runtime=runtime,
+        observed=observed,
+        maker=maker,
+        post_start=PostStart(hooks=hooks, killer=killer, report=report),
+        files=files,
+        report=report,
+    )
+    verbs = Verbs(
+        preparer=PodPreparer(volumes=services.volumes, files=files, cgroups=services.cgroups, report=report),
+        sandboxes=sandboxes,
+        starter=starter,
+        killer=killer,
+        stopper=PodStopper(runtime=runtime, observed=observed, killer=killer, report=report),
+        remover=PodRemover(runtime=runtime, observed=observed, files=files),
+    )
+    return Executor(verbs=verbs, limits=limits, clock=report.clock)

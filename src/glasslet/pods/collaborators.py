@@ -1,0 +1,120 @@
+"""What pod workers need from others, as narrow protocols. `daemon.py` hands in the real ones, tests fakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from glasslet.api.container import Container
+from glasslet.api.object import ContainerID, PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_status import PodStatus
+from glasslet.runtime.facts import ProbeOutcome, StatusFacts
+from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
+from glasslet.runtime.protocols import RegistryAuth
+from glasslet.runtime.spec import SandboxSpec
+from glasslet.runtime.volume import MountedVolume
+
+
+class Observed(Protocol):
+    """What the runtime holds (`runtime.observed`)."""
+
+    synced: asyncio.Event
+
+    def get(self, uid: PodUID) -> ObservedPod | None: ...
+    def all(self) -> tuple[ObservedPod, ...]: ...
+    def settled(self, uid: PodUID) -> bool:
+        """Whether `get(uid)` can be taken for the truth."""
+
+    async def refresh(self, uid: PodUID) -> ObservedPod | None:
+        """A read that began after this call. Raises RuntimeCallError."""
+
+    def subscribe(
+        self, callback: Callable[[PodUID, ObservedPod | None, ObservedPod | None], None]
+    ) -> Callable[[], None]: ...
+
+
+class ImageProblem(Protocol):
+    """Why there is no image: what the API shows as waiting reason and message."""
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
+class Images(Protocol):
+    """Brings images onto the node (`runtime.images`)."""
+
+    async def ensure(
+        self, pod: Pod, container: Container, *, sandbox: SandboxSpec | None, auths: tuple[RegistryAuth, ...]
+    ) -> Image | ImageProblem: ...
+
+
+class Volumes(Protocol):
+    """Mounts what a pod asks for (`volumes`)."""
+
+    async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
+        """All volumes by name. Raises VolumeNotReady."""
+
+    async def tear_down(self, ref: PodRef) -> None:
+        """Unmounts everything of the pod; again and again is fine. Raises VolumeNotReady while something resists."""
+
+
+class PodFiles(Protocol):
+    """Directories and files of a pod on this node (`host.pod_files`). All raise OSError."""
+
+    async def prepare(self, pod: Pod) -> None:
+        """Makes the pod's directories."""
+
+    async def etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
+        """Writes the hosts file; its path, "" where the pod gets none."""
+
+    async def termination_log(self, pod: Pod, container: Container) -> str:
+        """Makes a fresh termination log; its path, "" where the container has none."""
+
+    async def termination_message(self, pod: Pod, container: Container, instance: ObservedContainer) -> str:
+        """What an exited instance left as its last words."""
+
+    def last_attempt(self, ref: PodRef, container: str) -> int | None:
+        """The highest attempt that has a log, None without any."""
+
+    async def link_log(self, ref: PodRef, container: str, instance: ContainerID, log_path: str) -> None:
+        """Links the log for collectors, if there is one."""
+
+    async def remove_log(self, ref: PodRef, instance: ObservedContainer) -> None:
+        """Removes the instance's log files and link."""
+
+    async def remove(self, ref: PodRef) -> None:
+        """Removes all of the pod's directories and logs."""
+
+
+class Cgroups(Protocol):
+    """Pod cgroups (`resources`)."""
+
+    async def ensure(self, pod: Pod) -> str:
+        """Makes the pod's cgroup; the cgroup parent for its sandbox, "" where the runtime's default applies."""
+
+    async def remove(self, ref: PodRef) -> None: ...
+
+
+class EventSink(Protocol):
+    """Takes events for the API (`kubeapi`); without an API server they are logged. Never blocks, never raises."""
+
+    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "") -> None:
+        """`type_` is Normal or Warning; `field_path` names a container, "" for the pod."""
+
+
+StatusBuilder = Callable[[StatusFacts], PodStatus]
+"""`status.builder`."""
+
+Publish = Callable[[Pod, PodStatus], None]
+"""Takes a pod's newest status; called only when it changed."""
+
+ProbeOutcomes = Callable[[PodRef], Mapping[ContainerID, ProbeOutcome]]
+"""What the probes of a pod say now, by container instance."""
+
+NORMAL = "Normal"
+WARNING = "Warning"

@@ -1,0 +1,93 @@
+"""Making the sandbox of a pod: RunPodSandbox, then one read for its address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glasslet.pods.collaborators import WARNING, Observed
+from glasslet.pods.planner import POD_LEVEL
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
+from glasslet.podspec.dns import form_dns
+from glasslet.podspec.errors import ConfigError
+from glasslet.podspec.request import NodeFacts, SandboxRequest
+from glasslet.podspec.sandbox import sandbox_spec
+from glasslet.record.stations import Station
+from glasslet.runtime.errors import NameReserved, RuntimeCallError, RuntimeTimeout
+from glasslet.runtime.protocols import RuntimeService
+from glasslet.runtime.spec import SandboxSpec
+
+
+class SandboxCreator:
+    """Makes sandboxes."""
+
+    def __init__(
+        self,
+        *,
+        runtime: RuntimeService,
+        observed: Observed,
+        node: Callable[[], NodeFacts],
+        report: Reporting,
+    ) -> None:
+        self._runtime = runtime
+        self._observed = observed
+        self._node = node
+        self._recorder = report.recorder
+        self._events = report.events
+
+    async def create(self, memory: PodMemory, attempt: int) -> None:
+        """Runs the sandbox with this attempt. Raises StepFailed."""
+        with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
+            try:
+                spec = self.spec(memory, attempt)
+                self._report_dns(memory)
+                await self._run(memory, spec)
+            except (ConfigError, RuntimeCallError) as error:
+                if memory.pod.metadata.deletion_timestamp is None:
+                    text = f"Failed to create pod sandbox: {error}"
+                    self._events(memory.ref, WARNING, "FailedCreatePodSandBox", text)
+                if isinstance(error, ConfigError):
+                    raise StepFailed(POD_LEVEL, "the sandbox cannot be configured") from error
+                raise runtime_failed(POD_LEVEL, error) from error
+        memory.went_well(POD_LEVEL)
+
+    def spec(self, memory: PodMemory, attempt: int) -> SandboxSpec:
+        """The pod's sandbox as the runtime wants it: for RunPodSandbox, and again for each container in it. Raises
+        ConfigError."""
+        known = memory.sandbox
+        if known is not None and known[0] is memory.pod and known[1].attempt == attempt:
+            return known[1]
+        node = self._node()
+        spec = sandbox_spec(
+            SandboxRequest(
+                pod=memory.pod,
+                attempt=attempt,
+                node=node,
+                dns=form_dns(memory.pod, node).config,
+                cgroup_parent=memory.cgroup_parent,
+            )
+        )
+        memory.sandbox = (memory.pod, spec)
+        return spec
+
+    async def _run(self, memory: PodMemory, spec: SandboxSpec) -> None:
+        uid = memory.ref.uid
+        try:
+            await self._runtime.run_sandbox(spec)
+        except NameReserved:
+            # Somebody, most likely an earlier agent, made or makes one of this attempt. If it is there, it is ours and
+            # the next plan takes it; if not, it never will be: go past it.
+            observed = await self._observed.refresh(uid)
+            if not any(s.attempt == spec.attempt for s in (observed.sandboxes if observed else ())):
+                memory.sandbox_attempt_from = spec.attempt + 1
+                self._recorder.decided("sandbox name is taken by nobody we see: next attempt", attempt=spec.attempt)
+            return
+        except RuntimeTimeout:
+            # Unknown whether it happened: look, so that the next plan knows.
+            await self._observed.refresh(uid)
+            raise
+        await self._observed.refresh(uid)
+
+    def _report_dns(self, memory: PodMemory) -> None:
+        for problem in form_dns(memory.pod, self._node()).problems:
+            self._events(memory.ref, WARNING, problem.reason, problem.message)

@@ -1,0 +1,163 @@
+"""Runs the actions of a plan: kills together, starts together where no postStart hook forbids it, the rest in order.
+
+A failure keeps back what depends on it and nothing else. Cancelling leaves everything where it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import assert_never
+
+from glasslet.api.container import Container
+from glasslet.concurrency.clock import Clock
+from glasslet.pods.backoff import BackOffLimits, back_off_key, restarted
+from glasslet.pods.create_sandbox import SandboxCreator
+from glasslet.pods.kill_container import Condemned, ContainerKiller
+from glasslet.pods.planner import (
+    POD_LEVEL,
+    Action,
+    CreateSandbox,
+    KillContainer,
+    PreparePod,
+    RemoveContainer,
+    Role,
+    StartContainer,
+    StopOldSandbox,
+)
+from glasslet.pods.planner.sidecars import is_sidecar
+from glasslet.pods.post_start import post_start_of
+from glasslet.pods.prepare_pod import PodPreparer
+from glasslet.pods.remove_pod import PodRemover
+from glasslet.pods.start_container import ContainerStarter
+from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
+from glasslet.pods.stop_pod import PodStopper
+from glasslet.runtime.errors import RuntimeCallError
+
+
+class Verbs:
+    """What can be done to a pod: one object per verb."""
+
+    def __init__(
+        self,
+        *,
+        preparer: PodPreparer,
+        sandboxes: SandboxCreator,
+        starter: ContainerStarter,
+        killer: ContainerKiller,
+        stopper: PodStopper,
+        remover: PodRemover,
+    ) -> None:
+        self.preparer = preparer
+        self.sandboxes = sandboxes
+        self.starter = starter
+        self.killer = killer
+        self.stopper = stopper
+        self.remover = remover
+
+
+class Executor:
+    """Runs plans."""
+
+    def __init__(self, *, verbs: Verbs, limits: BackOffLimits, clock: Clock) -> None:
+        self._verbs = verbs
+        self._limits = limits
+        self._clock = clock
+
+    async def run(self, memory: PodMemory, actions: Sequence[Action]) -> list[StepFailed]:
+        """Runs the actions; what failed, empty when all went well."""
+        failures: list[StepFailed] = []
+        for group in in_groups(actions):
+            failed = {failure.key for failure in failures}
+            ready = [action for action in group if not _is_kept_back(action, failed)]
+            failures += await self._run_together(memory, ready)
+            if any(_ends_the_pass(memory, failure) for failure in failures):
+                break
+        return failures
+
+    async def _run_together(self, memory: PodMemory, actions: Sequence[Action]) -> list[StepFailed]:
+        failures: list[StepFailed] = []
+
+        async def run(action: Action) -> None:
+            try:
+                await self._run_one(memory, action)
+            except StepFailed as failure:
+                failures.append(failure)
+
+        if len(actions) == 1:
+            await run(actions[0])
+        else:
+            async with asyncio.TaskGroup() as group:
+                for action in actions:
+                    group.create_task(run(action), name=f"{memory.ref} {type(action).__name__}")
+        return failures
+
+    async def _run_one(self, memory: PodMemory, action: Action) -> None:
+        verbs = self._verbs
+        match action:
+            case PreparePod():
+                await verbs.preparer.prepare(memory)
+            case StopOldSandbox():
+                await verbs.stopper.stop_for_new_sandbox(memory.pod, grace=action.grace)
+            case CreateSandbox():
+                await verbs.sandboxes.create(memory, action.attempt)
+            case KillContainer():
+                await self._kill(memory, action)
+            case RemoveContainer():
+                await verbs.remover.remove_instance(memory.ref, action)
+            case StartContainer():
+                self._count_restart(memory, action)
+                await verbs.starter.start(memory, action)
+            case _:
+                assert_never(action)
+
+    def _count_restart(self, memory: PodMemory, action: StartContainer) -> None:
+        if action.after is not None and action.adopt is None:
+            key, now = back_off_key(action.container), self._clock.now()
+            memory.back_offs = restarted(memory.back_offs, key, action.after, now, self._limits)
+
+    async def _kill(self, memory: PodMemory, action: KillContainer) -> None:
+        containers = {c.name: c for c in (*memory.pod.spec.init_containers, *memory.pod.spec.containers)}
+        one = Condemned(
+            pod=memory.pod,
+            container=containers.get(action.name) or Container(name=action.name),
+            id=action.id,
+            role=action.role,
+            grace=action.grace,
+            message=action.message,
+        )
+        try:
+            await self._verbs.killer.kill(one)
+            await self._verbs.stopper.look(memory.pod)
+        except RuntimeCallError as error:
+            raise runtime_failed(action.name, error) from error
+
+
+def in_groups(actions: Sequence[Action]) -> list[list[Action]]:
+    """Actions that may run side by side: kills, removals, and regular or ephemeral starts up to and including one with
+    a postStart hook, for which the next ones wait."""
+    groups: list[list[Action]] = []
+    for action in actions:
+        if groups and _goes_with(groups[-1][-1], action):
+            groups[-1].append(action)
+        else:
+            groups.append([action])
+    return groups
+
+
+def _goes_with(before: Action, action: Action) -> bool:
+    if isinstance(before, StartContainer) and isinstance(action, StartContainer):
+        return Role.INIT not in (before.role, action.role) and post_start_of(before) is None
+    side_by_side = (KillContainer, RemoveContainer)
+    return type(before) is type(action) and isinstance(action, side_by_side)
+
+
+def _is_kept_back(action: Action, failed: set[str]) -> bool:
+    """A container that could not be killed must not be started a second time."""
+    return isinstance(action, StartContainer) and action.name in failed
+
+
+def _ends_the_pass(memory: PodMemory, failure: StepFailed) -> bool:
+    if failure.key == POD_LEVEL:
+        return True
+    return any(c.name == failure.key and not is_sidecar(c) for c in memory.pod.spec.init_containers)

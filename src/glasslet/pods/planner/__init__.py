@@ -1,0 +1,37 @@
+"""What to do next for a pod that is to run: pure, from frozen values to idempotent actions.
+
+    plan(PlanInput) -> Plan
+
+One plan is one stage: a sandbox, or an init step, or the regular containers. After its actions the worker looks at the
+runtime again and asks for the next plan, until there is nothing to do; then it sleeps until `next_at` or news.
+"""
+
+from glasslet.pods.planner.actions import (
+    Action,
+    CreateSandbox,
+    KillContainer,
+    PreparePod,
+    RemoveContainer,
+    Role,
+    StartContainer,
+    StopOldSandbox,
+)
+from glasslet.pods.planner.planner import plan
+from glasslet.pods.planner.shapes import POD_LEVEL, Hold, Plan, PlanInput, PlannedWait
+
+__all__ = [
+    "POD_LEVEL",
+    "Action",
+    "CreateSandbox",
+    "Hold",
+    "KillContainer",
+    "Plan",
+    "PlanInput",
+    "PlannedWait",
+    "PreparePod",
+    "RemoveContainer",
+    "Role",
+    "StartContainer",
+    "StopOldSandbox",
+    "plan",
+]

@@ -1,0 +1,75 @@
+"""The actions of a plan. Each is idempotent: done twice, or done when the world has moved on, it does no harm."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from glasslet.api.container import Container
+from glasslet.api.object import ContainerID
+
+
+class Role(StrEnum):
+    """Which list of the spec a container stands in."""
+
+    INIT = "initContainers"
+    REGULAR = "containers"
+    EPHEMERAL = "ephemeralContainers"
+
+    def field_path(self, name: str) -> str:
+        """The field path that events name the container by."""
+        return f"spec.{self.value}{{{name}}}"
+
+
+class PreparePod(Struct, frozen=True, kw_only=True):
+    """Pod cgroup, data directories, volumes: what must be there before the sandbox."""
+
+
+class StopOldSandbox(Struct, frozen=True, kw_only=True):
+    """The sandbox cannot be used (any more): stop every container of the pod and every sandbox. `grace`: seconds."""
+
+    grace: int
+
+
+class CreateSandbox(Struct, frozen=True, kw_only=True):
+    """RunPodSandbox with this attempt."""
+
+    attempt: int
+
+
+class KillContainer(Struct, frozen=True, kw_only=True):
+    """Stop this instance. `grace`: seconds; `message` is the text of event Killing."""
+
+    name: str
+    id: ContainerID
+    role: Role
+    grace: int
+    message: str
+
+
+class RemoveContainer(Struct, frozen=True, kw_only=True):
+    """Remove this dead instance and its log."""
+
+    name: str
+    id: ContainerID
+
+
+class StartContainer(Struct, frozen=True, kw_only=True):
+    """Image, create, start, postStart. `attempt` None: no instance is known, count from the log directory. `adopt`: an
+    instance that an earlier agent created and did not get to start. `after`: when the instance before this one ended."""
+
+    container: Container
+    role: Role
+    attempt: int | None = None
+    adopt: ContainerID | None = None
+    after: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return self.container.name
+
+
+Action = PreparePod | StopOldSandbox | CreateSandbox | KillContainer | RemoveContainer | StartContainer

@@ -1,0 +1,61 @@
+"""A plan in the making."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from glasslet.pods.planner.actions import Action, CreateSandbox, KillContainer, PreparePod, StartContainer
+from glasslet.pods.planner.shapes import POD_LEVEL, Plan, PlanInput, PlannedWait
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.facts import Waiting
+
+
+class Draft:
+    """Collects what the stages of the planner find. Kills come before everything else."""
+
+    def __init__(self, given: PlanInput) -> None:
+        self._given = given
+        self._kills: list[Action] = []
+        self._actions: list[Action] = []
+        self._waiting: dict[str, Waiting] = {}
+        self._waits: list[PlannedWait] = []
+        self._next_at: datetime | None = None
+
+    def do(self, action: Action) -> None:
+        """Adds an action."""
+        (self._kills if isinstance(action, KillContainer) else self._actions).append(action)
+
+    def wait(self, wait: PlannedWait, reason: Waiting | None = None) -> None:
+        """Notes a wait; if it has an end, the plan may change then."""
+        self._waits.append(wait)
+        if wait.until is not None:
+            self.look_again_at(wait.until)
+        if reason is not None:
+            self._waiting[wait.container] = reason
+
+    def look_again_at(self, moment: datetime) -> None:
+        """The plan could change at this time."""
+        if self._next_at is None or moment < self._next_at:
+            self._next_at = moment
+
+    def held(self, key: str) -> bool:
+        """Whether an earlier failure holds this step back; then the wait is noted."""
+        hold = self._given.holds.get(key)
+        if hold is None or hold.until <= self._given.now:
+            return False
+        self.wait(PlannedWait(kind=WaitKind.BACK_OFF, on=hold.why, container=key, until=hold.until))
+        return True
+
+    def plan(self) -> Plan:
+        """The plan. Preparation is put before the first action that needs it, or all of those wait for it."""
+        actions = self._actions
+        first = next((i for i, a in enumerate(actions) if isinstance(a, CreateSandbox | StartContainer)), None)
+        if first is not None and not self._given.prepared:
+            rest = [] if self.held(POD_LEVEL) else [PreparePod(), *actions[first:]]
+            actions = [*actions[:first], *rest]
+        return Plan(
+            actions=(*self._kills, *actions),
+            waiting=self._waiting,
+            waits=tuple(self._waits),
+            next_at=self._next_at,
+        )

@@ -1,0 +1,107 @@
+"""The init stage: init containers one by one in spec order, each sidecar started before the next begins.
+
+The last init container that has an instance decides where to go on; instances of earlier ones may be gone. Once a
+regular container runs or is created, nothing of this runs again but sidecars.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from glasslet.api.container import Container
+from glasslet.pods.grace import restart_grace
+from glasslet.pods.planner.actions import KillContainer, RemoveContainer, Role
+from glasslet.pods.planner.draft import Draft
+from glasslet.pods.planner.instances import newest
+from glasslet.pods.planner.shapes import PlanInput, PlannedWait
+from glasslet.pods.planner.sidecars import is_sidecar, keep_sidecar
+from glasslet.pods.planner.starting import start
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.model import ContainerPhase, ObservedContainer
+
+_BEGUN = (ContainerPhase.CREATED, ContainerPhase.RUNNING)
+_DEAD = (ContainerPhase.EXITED, ContainerPhase.UNKNOWN)
+
+
+class Progress(Enum):
+    """How far initialisation is."""
+
+    GOING = "going"
+    DONE = "done"
+    FAILED = "failed"
+
+
+def plan_init(given: PlanInput, draft: Draft) -> Progress:
+    """What the init containers need now."""
+    containers = given.pod.spec.init_containers
+    if not containers:
+        return Progress.DONE
+    if _regular_containers_began(given):
+        for container in containers:
+            if is_sidecar(container):
+                keep_sidecar(given, draft, container)
+        return Progress.DONE
+    reached = max((i for i, c in enumerate(containers) if newest(given, c.name) is not None), default=None)
+    if reached is None:
+        start(given, draft, containers[0], Role.INIT)
+        return Progress.GOING
+    for container in containers[:reached]:
+        if is_sidecar(container):
+            keep_sidecar(given, draft, container)
+    progress = _at(given, draft, containers[reached])
+    if progress is not Progress.DONE or reached == len(containers) - 1:
+        return progress
+    _prune(given, draft)
+    start(given, draft, containers[reached + 1], Role.INIT)
+    return Progress.GOING
+
+
+def _at(given: PlanInput, draft: Draft, container: Container) -> Progress:
+    """Progress at the init container that was reached; DONE lets the next one begin."""
+    if is_sidecar(container):
+        return Progress.DONE if keep_sidecar(given, draft, container) else Progress.GOING
+    instance = newest(given, container.name)
+    assert instance is not None
+    if instance.phase is ContainerPhase.RUNNING:
+        draft.wait(PlannedWait(kind=WaitKind.EXIT, on=f"init container {container.name}", container=container.name))
+        return Progress.GOING
+    if instance.phase is ContainerPhase.EXITED and not _failed(instance):
+        return Progress.DONE
+    if instance.phase is not ContainerPhase.CREATED and given.pod.spec.restart_policy == "Never":
+        return Progress.FAILED
+    if instance.phase is ContainerPhase.UNKNOWN:
+        draft.do(_kill_unknown(given, container, instance))
+    _prune(given, draft)
+    start(given, draft, container, Role.INIT)
+    return Progress.GOING
+
+
+def _failed(instance: ObservedContainer) -> bool:
+    return instance.exit_code != 0 or instance.reason == "OOMKilled"
+
+
+def _kill_unknown(given: PlanInput, container: Container, instance: ObservedContainer) -> KillContainer:
+    return KillContainer(
+        name=container.name,
+        id=instance.id,
+        role=Role.INIT,
+        grace=restart_grace(given.pod),
+        message='Init container is in "unknown" state, try killing it before restart',
+    )
+
+
+def _regular_containers_began(given: PlanInput) -> bool:
+    """Exited ones do not count: after a reboot everything has exited, and initialisation has to run again."""
+    instances = (newest(given, container.name) for container in given.pod.spec.containers)
+    return any(instance is not None and instance.phase in _BEGUN for instance in instances)
+
+
+def _prune(given: PlanInput, draft: Draft) -> None:
+    """Keeps only the newest dead instance of each init container."""
+    assert given.observed is not None
+    names = {container.name for container in given.pod.spec.init_containers}
+    for instance in given.observed.containers:
+        if instance.name not in names or instance.phase not in _DEAD:
+            continue
+        if next(c for c in given.observed.containers if c.name == instance.name and c.phase in _DEAD) is not instance:
+            draft.do(RemoveContainer(name=instance.name, id=instance.id))

@@ -1,0 +1,66 @@
+"""What the planner reads and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.pods.backoff import BackOffLimits, BackOffs
+from glasslet.pods.planner.actions import Action
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.facts import ProbeOutcome, Waiting
+from glasslet.runtime.model import ObservedPod
+
+POD_LEVEL = ""
+"""The key of holds that concern the pod itself: volumes, cgroup, sandbox."""
+
+
+class Hold(Struct, frozen=True, kw_only=True):
+    """A step that failed is not tried again before `until`; `why` in words."""
+
+    until: datetime
+    why: str
+
+
+class PlanInput(Struct, frozen=True, kw_only=True):
+    """`now` is wall time, aware. `holds` by container name or POD_LEVEL. `unstartable`: created instances that this
+    agent failed to start. `prepared`: volumes, directories and cgroup are there. `sandbox_attempt_from`: attempts below
+    are known to be taken. `started_at`: status.startTime."""
+
+    pod: Pod
+    now: datetime
+    observed: ObservedPod | None = None
+    probes: Mapping[ContainerID, ProbeOutcome] = {}
+    back_offs: BackOffs = {}
+    limits: BackOffLimits = BackOffLimits()
+    holds: Mapping[str, Hold] = {}
+    unstartable: frozenset[ContainerID] = frozenset()
+    prepared: bool = False
+    sandbox_attempt_from: int = 0
+    started_at: datetime | None = None
+
+
+class PlannedWait(Struct, frozen=True, kw_only=True):
+    """What the pod waits for once the actions are done."""
+
+    kind: WaitKind
+    on: str
+    container: str = ""
+    until: datetime | None = None
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """`waiting`: reasons by container name that the planner itself knows (CrashLoopBackOff). `next_at`: the earliest
+    time at which the plan could change by itself. `ended`: nothing runs that would have to, and nothing will be started
+    again. `past_deadline`: activeDeadlineSeconds passed."""
+
+    actions: tuple[Action, ...] = ()
+    waiting: Mapping[str, Waiting] = {}
+    waits: tuple[PlannedWait, ...] = ()
+    next_at: datetime | None = None
+    ended: bool = False
+    past_deadline: bool = False

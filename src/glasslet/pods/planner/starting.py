@@ -1,0 +1,59 @@
+"""Starting one container: at once, or why not yet."""
+
+from __future__ import annotations
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.pods.backoff import back_off_key, delay_text, held_until
+from glasslet.pods.planner.actions import Role, StartContainer
+from glasslet.pods.planner.draft import Draft
+from glasslet.pods.planner.instances import is_changed, newest, newest_ended
+from glasslet.pods.planner.shapes import PlanInput, PlannedWait
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.facts import Waiting
+from glasslet.runtime.model import ContainerPhase, ObservedContainer
+
+
+def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> None:
+    """Starts the container, unless a failure or the restart back-off holds it back."""
+    if draft.held(container.name):
+        return
+    last = newest(given, container.name)
+    if last is not None and _can_be_adopted(given, container, last):
+        draft.do(StartContainer(container=container, role=role, attempt=last.attempt, adopt=last.id))
+        return
+    ended = newest_ended(given, container.name)
+    after = ended.finished_at if ended is not None else None
+    if after is not None and (held := held_until(given.back_offs, back_off_key(container), after, given.limits)):
+        until, delay = held
+        if until > given.now:
+            message = _back_off_message(given.pod, container.name, delay)
+            draft.wait(
+                PlannedWait(
+                    kind=WaitKind.BACK_OFF, on=f"restart of {container.name}", container=container.name, until=until
+                ),
+                Waiting(reason="CrashLoopBackOff", message=message),
+            )
+            return
+    attempt = last.attempt + 1 if last is not None else None
+    draft.do(StartContainer(container=container, role=role, attempt=attempt, after=after))
+
+
+def _can_be_adopted(given: PlanInput, container: Container, instance: ObservedContainer) -> bool:
+    """Created but never started, by an agent that died in between: nothing is wrong with it."""
+    sandbox = given.observed.ready_sandbox() if given.observed else None
+    return (
+        instance.phase is ContainerPhase.CREATED
+        and instance.id not in given.unstartable
+        and sandbox is not None
+        and instance.sandbox_id == sandbox.id
+        and not is_changed(container, instance)
+    )
+
+
+def _back_off_message(pod: Pod, container: str, delay: float) -> str:
+    meta = pod.metadata
+    return (
+        f"back-off {delay_text(delay)} restarting failed container={container} "
+        f"pod={meta.name}_{meta.namespace}({meta.uid})"
+    )

@@ -1,0 +1,57 @@
+"""What must be there before a pod's sandbox: directories, cgroup, volumes."""
+
+from __future__ import annotations
+
+from glasslet.pods.collaborators import WARNING, Cgroups, PodFiles, Volumes
+from glasslet.pods.planner import POD_LEVEL
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.steps import PodMemory, Retry, StepFailed
+from glasslet.record.stations import Station
+from glasslet.volumes.errors import VolumeNotReady
+
+
+class PodPreparer:
+    """Prepares pods, and gives back what it prepared."""
+
+    def __init__(self, *, volumes: Volumes, files: PodFiles, cgroups: Cgroups, report: Reporting) -> None:
+        self._volumes = volumes
+        self._files = files
+        self._cgroups = cgroups
+        self._recorder = report.recorder
+        self._events = report.events
+
+    async def prepare(self, memory: PodMemory) -> None:
+        """Makes everything and notes it in `memory`. Raises StepFailed."""
+        pod, ref = memory.pod, memory.ref
+        with self._recorder.station(Station.CGROUP):
+            try:
+                memory.cgroup_parent = await self._cgroups.ensure(pod)
+            except OSError as error:
+                self._events(
+                    ref, WARNING, "FailedCreatePodContainer", f"unable to ensure pod container exists: {error}"
+                )
+                raise StepFailed(POD_LEVEL, "the pod's cgroup could not be made") from error
+        with self._recorder.station(Station.VOLUMES):
+            try:
+                await self._files.prepare(pod)
+            except OSError as error:
+                self._events(ref, WARNING, "Failed", f"error making pod data directories: {error}")
+                raise StepFailed(POD_LEVEL, "the pod's directories could not be made") from error
+            try:
+                volumes = await self._volumes.prepare(pod)
+            except VolumeNotReady as problem:
+                self._events(ref, WARNING, "FailedMount", problem.message)
+                raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
+        memory.volumes = volumes
+        memory.went_well(POD_LEVEL)
+
+    async def give_back(self, memory: PodMemory) -> None:
+        """Unmounts the volumes and removes the cgroup of a pod without containers. Raises StepFailed."""
+        try:
+            await self._volumes.tear_down(memory.ref)
+            await self._cgroups.remove(memory.ref)
+        except VolumeNotReady as problem:
+            raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
+        except OSError as error:
+            raise StepFailed(POD_LEVEL, f"the pod's cgroup could not be removed: {error.strerror}") from error
+        memory.volumes = None

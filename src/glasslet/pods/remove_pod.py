@@ -1,0 +1,63 @@
+"""Removing what is left of a pod that nobody wants any more: dead containers, logs, sandboxes, directories."""
+
+from __future__ import annotations
+
+from glasslet.api.pod_ref import PodRef
+from glasslet.pods.collaborators import Observed, PodFiles
+from glasslet.pods.planner import POD_LEVEL, RemoveContainer
+from glasslet.pods.steps import StepFailed, runtime_failed
+from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.model import ObservedContainer
+from glasslet.runtime.protocols import RuntimeService
+
+
+class PodRemover:
+    """Removes stopped pods for good."""
+
+    def __init__(self, *, runtime: RuntimeService, observed: Observed, files: PodFiles) -> None:
+        self._runtime = runtime
+        self._observed = observed
+        self._files = files
+
+    async def remove(self, ref: PodRef) -> None:
+        """Removes all instances, sandboxes, logs and directories of a stopped pod. Raises StepFailed."""
+        try:
+            await self._remove_from_runtime(ref)
+            await self._files.remove(ref)
+        except RuntimeCallError as error:
+            raise runtime_failed(POD_LEVEL, error) from error
+        except OSError as error:
+            raise StepFailed(POD_LEVEL, f"directories could not be removed: {error.strerror}") from error
+
+    async def remove_instance(self, ref: PodRef, action: RemoveContainer) -> None:
+        """Removes one dead instance with its log. Raises StepFailed."""
+        observed = self._observed.get(ref.uid)
+        instance = next((c for c in observed.containers if c.id == action.id), None) if observed else None
+        if instance is None:
+            return
+        try:
+            await self._remove_instance(ref, instance)
+        except RuntimeCallError as error:
+            raise runtime_failed(action.name, error) from error
+        except OSError as error:
+            raise StepFailed(action.name, f"log could not be removed: {error.strerror}") from error
+
+    async def _remove_instance(self, ref: PodRef, instance: ObservedContainer) -> None:
+        await self._files.remove_log(ref, instance)
+        try:
+            await self._runtime.remove_container(instance.id)
+        except NotFound:
+            return
+
+    async def _remove_from_runtime(self, ref: PodRef) -> None:
+        observed = self._observed.get(ref.uid)
+        if observed is None:
+            return
+        for instance in observed.containers:
+            await self._remove_instance(ref, instance)
+        for sandbox in observed.sandboxes:
+            try:
+                await self._runtime.remove_sandbox(sandbox.id)
+            except NotFound:
+                continue
+        await self._observed.refresh(ref.uid)

@@ -1,0 +1,93 @@
+"""Starting one container: made or found made, started, looked at, its log linked, its postStart hook run."""
+
+from __future__ import annotations
+
+from glasslet.api.object import ContainerID
+from glasslet.pods.collaborators import NORMAL, WARNING, Observed, PodFiles
+from glasslet.pods.make_container import ContainerMaker
+from glasslet.pods.planner import StartContainer
+from glasslet.pods.post_start import PostStart
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.steps import PodMemory, runtime_failed
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station
+from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError
+from glasslet.runtime.facts import Waiting
+from glasslet.runtime.protocols import RuntimeService
+
+
+class ContainerStarter:
+    """Starts containers."""
+
+    def __init__(
+        self,
+        *,
+        runtime: RuntimeService,
+        observed: Observed,
+        maker: ContainerMaker,
+        post_start: PostStart,
+        files: PodFiles,
+        report: Reporting,
+    ) -> None:
+        self._runtime = runtime
+        self._observed = observed
+        self._maker = maker
+        self._post_start = post_start
+        self._files = files
+        self._recorder = report.recorder
+        self._events = report.events
+
+    async def start(self, memory: PodMemory, action: StartContainer) -> None:
+        """Afterwards the container runs (or has run) and its postStart hook is through. Raises StepFailed."""
+        with working_for(memory.ref, container=action.name):
+            instance = action.adopt or await self._make(memory, action)
+            if instance is None:
+                return
+            await self._start(memory, action, instance)
+            memory.start_failures.pop(action.name, None)
+            await self._look(memory, action, instance)
+            await self._post_start.run(memory, action, instance)
+        memory.went_well(action.name)
+
+    async def _make(self, memory: PodMemory, action: StartContainer) -> ContainerID | None:
+        """A created container; None when one of that name was found, which the next plan takes up."""
+        path = action.role.field_path(action.name)
+        try:
+            instance = await self._maker.make(memory, action)
+        except NameReserved:
+            await self._refresh(memory, action)
+            return None
+        self._events(memory.ref, NORMAL, "Created", f"Created container: {action.name}", path)
+        return instance
+
+    async def _start(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> None:
+        path = action.role.field_path(action.name)
+        with self._recorder.station(Station.STARTED, container=action.name):
+            try:
+                await self._runtime.start_container(instance)
+            except RuntimeCallError as error:
+                if not isinstance(error, NotFound):
+                    memory.unstartable |= {instance}
+                text = error.message.replace(instance, action.name)
+                self._events(memory.ref, WARNING, "Failed", f"Error: {text}", path)
+                await self._refresh(memory, action)
+                waiting = Waiting(reason="RunContainerError", message=error.message)
+                raise runtime_failed(action.name, error, waiting=waiting) from error
+        self._events(memory.ref, NORMAL, "Started", f"Started container {action.name}", path)
+
+    async def _look(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> None:
+        await self._refresh(memory, action)
+        observed = self._observed.get(memory.ref.uid)
+        found = next((c for c in observed.containers if c.id == instance), None) if observed else None
+        if found is not None and found.log_path:
+            try:
+                await self._files.link_log(memory.ref, action.name, instance, found.log_path)
+            except OSError as error:
+                # Collectors would miss this log; the container is fine.
+                self._recorder.finding(f"log of {action.name} could not be linked: {error.strerror}", pod=memory.ref)
+
+    async def _refresh(self, memory: PodMemory, action: StartContainer) -> None:
+        try:
+            await self._observed.refresh(memory.ref.uid)
+        except RuntimeCallError as error:
+            raise runtime_failed(action.name, error) from error

@@ -1,0 +1,78 @@
+"""How a step of a pod's work fails, and what is remembered of a pod between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.pods.backoff import BackOffs
+from glasslet.pods.planner import POD_LEVEL, Hold
+from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
+from glasslet.runtime.facts import Waiting
+from glasslet.runtime.spec import SandboxSpec
+from glasslet.runtime.volume import MountedVolume
+
+
+class Retry(Enum):
+    """When a failed step is tried again."""
+
+    SOON = "soon"
+    """1 s plus 0..50 %: the network or the runtime is not ready."""
+    LATER = "later"
+    """10 s plus 0..50 %."""
+    GROWING = "growing"
+    """0.5 s doubling to 122 s, as volume operations do."""
+
+
+class StepFailed(Exception):
+    """An action failed. `key`: container name or POD_LEVEL; `waiting`: what the API shows for the container from now
+    on until a start succeeds."""
+
+    def __init__(self, key: str, why: str, *, retry: Retry = Retry.LATER, waiting: Waiting | None = None) -> None:
+        super().__init__(why)
+        self.key = key
+        self.why = why
+        self.retry = retry
+        self.waiting = waiting
+
+
+def runtime_failed(key: str, error: RuntimeCallError, *, waiting: Waiting | None = None) -> StepFailed:
+    """The runtime refused or did not answer."""
+    retry = Retry.SOON if isinstance(error, RuntimeUnavailable) else Retry.LATER
+    return StepFailed(key, f"{error.verb} failed", retry=retry, waiting=waiting)
+
+
+@dataclass(slots=True)
+class PodMemory:
+    """What is known of a pod beyond what the runtime tells. All of it may be lost: a restarted agent begins without."""
+
+    pod: Pod
+    volumes: Mapping[str, MountedVolume] | None = None
+    """None: not prepared."""
+    cgroup_parent: str = ""
+    start_failures: dict[str, Waiting] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
+    unstartable: frozenset[ContainerID] = frozenset()
+    back_offs: BackOffs = field(default_factory=dict)
+    sandbox_attempt_from: int = 0
+    sandbox: tuple[Pod, SandboxSpec] | None = None
+    """The last specification and the pod it was made from."""
+    pod_failures: int = 0
+    """Failures of pod-level steps in a row."""
+    termination_messages: dict[ContainerID, str] = field(default_factory=dict)
+
+    @property
+    def ref(self) -> PodRef:
+        """The pod's identity."""
+        return pod_ref(self.pod)
+
+    def went_well(self, key: str) -> None:
+        """A step of this container (or POD_LEVEL) succeeded: earlier failures are forgotten."""
+        self.holds.pop(key, None)
+        self.start_failures.pop(key, None)
+        if key == POD_LEVEL:
+            self.pod_failures = 0
