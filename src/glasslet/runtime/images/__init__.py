@@ -1,0 +1,26 @@
+"""Images: is it here, may it be pulled, in which order, how long to hold back after a failure.
+
+    images = ImageManager(images=..., recorder=..., events=..., clock=..., policy=PullPolicy(...), metrics=...)
+    outcome = await images.ensure(pod, container, sandbox=spec, auths=())      # Image | ImageProblem
+
+An `ImageProblem` is a value: the waiting reason and message of the container, and when it makes sense to ask again.
+`reference.py`, `back_off.py` and `outcomes.py` are pure.
+"""
+
+from __future__ import annotations
+
+from glasslet.runtime.images.manager import EventSink, ImageManager, PullMetrics, PullPolicy
+from glasslet.runtime.images.outcomes import ImageProblem
+from glasslet.runtime.images.reference import ImageName, InvalidImageName, default_pull_policy, parse_image_name
+
+__all__ = [
+    "EventSink",
+    "ImageManager",
+    "ImageName",
+    "ImageProblem",
+    "InvalidImageName",
+    "PullMetrics",
+    "PullPolicy",
+    "default_pull_policy",
+    "parse_image_name",
+]

@@ -1,0 +1,224 @@
+"""Sees to it that a container's image is on the node, or says why not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.api.container import Container, EphemeralContainer
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.images.back_off import INITIAL, MAXIMUM, PullBackOff
+from glasslet.runtime.images.outcomes import ImageProblem, ImageReason, error_words, pull_problem, size_bucket
+from glasslet.runtime.images.puller import Pulled, Puller, PullFailed, PullRequest
+from glasslet.runtime.images.queue import PullQueue
+from glasslet.runtime.images.reference import InvalidImageName, default_pull_policy, with_default_tag
+from glasslet.runtime.images.throttle import TokenBucket
+from glasslet.runtime.model import Image
+from glasslet.runtime.observed.durations import go_duration
+from glasslet.runtime.protocols import ImageService, RegistryAuth
+from glasslet.runtime.spec import SandboxSpec
+
+logger = logging.getLogger(__name__)
+
+
+class EventSink(Protocol):
+    """Where API events about a pod go."""
+
+    def __call__(self, pod: PodRef, kind: str, reason: str, message: str, field_path: str) -> None:
+        """`kind` is Normal or Warning; `field_path` names the container (`spec.containers{main}`). Never blocks."""
+
+
+class PullMetrics(Protocol):
+    """Where the figures of pulls go."""
+
+    def pulled(self, size_label: str, seconds: float) -> None:
+        """A successful pull, the time in the queue included (`kubelet_image_pull_duration_seconds`)."""
+
+
+class PullPolicy(Struct, frozen=True, kw_only=True):
+    """How this node pulls. Fields named after KubeletConfiguration; back-off in seconds."""
+
+    serialize_image_pulls: bool = True
+    max_parallel_image_pulls: int | None = None
+    registry_pull_qps: float = 5.0
+    registry_burst: int = 10
+    back_off_initial: float = INITIAL
+    back_off_maximum: float = MAXIMUM
+
+    @property
+    def limit(self) -> int | None:
+        """How many pulls may run at a time; None: any number."""
+        if self.serialize_image_pulls:
+            return 1
+        limit = self.max_parallel_image_pulls
+        return limit if limit is not None and limit >= 1 else None
+
+
+class ImageManager:
+    """One for the node: its queue, back-offs and throttle are shared by all pods."""
+
+    def __init__(
+        self,
+        *,
+        images: ImageService,
+        recorder: Recorder,
+        events: EventSink,
+        clock: Clock,
+        policy: PullPolicy | None = None,
+        metrics: PullMetrics | None = None,
+    ) -> None:
+        policy = policy or PullPolicy()
+        self._images = images
+        self._recorder = recorder
+        self._events = events
+        self._clock = clock
+        self._metrics = metrics
+        self._back_off = PullBackOff(initial=policy.back_off_initial, maximum=policy.back_off_maximum)
+        self._puller = Puller(
+            images=images,
+            queue=PullQueue(limit=policy.limit, recorder=recorder),
+            throttle=TokenBucket(rate=policy.registry_pull_qps, burst=policy.registry_burst),
+            recorder=recorder,
+            clock=clock,
+        )
+
+    async def ensure(
+        self,
+        pod: Pod,
+        container: Container | EphemeralContainer,
+        *,
+        sandbox: SandboxSpec | None,
+        auths: Sequence[RegistryAuth] = (),
+    ) -> Image | ImageProblem:
+        """The image of this container, pulled if the policy asks for it.
+
+        Sends all image events of the container, also the closing `Failed: Error: <reason>`. Raises nothing of the
+        runtime: a failed call becomes an ImageProblem.
+        """
+        asked = _Asked(pod, container, tuple(auths), sandbox)
+        outcome = await self._ensure(asked)
+        if isinstance(outcome, ImageProblem):
+            self._recorder.decided(
+                "no image", container=container.name, image=container.image, reason=outcome.reason, why=outcome.message
+            )
+            self._tell(asked, "Warning", "Failed", f"Error: {outcome.reason}")
+        return outcome
+
+    async def _ensure(self, asked: _Asked) -> Image | ImageProblem:
+        written = asked.container.image
+        try:
+            image = with_default_tag(written)
+        except InvalidImageName as error:
+            message = f'Failed to apply default image tag "{written}": {error}'
+            self._tell(asked, "Warning", "InspectFailed", message)
+            return ImageProblem(reason=ImageReason.INVALID_NAME, message=message)
+        policy = asked.container.image_pull_policy or default_pull_policy(written)
+        if policy != "Always":
+            found = await self._find(asked, image, policy)
+            if found is not None:
+                return found
+        return await self._pull(asked, image, policy)
+
+    async def _find(self, asked: _Asked, image: str, policy: str) -> Image | ImageProblem | None:
+        """The image if it is here; None if it has to be pulled."""
+        written = asked.container.image
+        try:
+            found = await self._images.image_status(image, asked.handler)
+        except RuntimeCallError as error:
+            # The quotes are empty upstream too: the name is not known where the text is made.
+            message = f'Failed to inspect image "": {error_words((error,))}'
+            self._tell(asked, "Warning", "InspectFailed", message)
+            return ImageProblem(reason=ImageReason.INSPECT_FAILED, message=message)
+        if found is not None:
+            self._recorder.decided("image present", container=asked.container.name, image=image, policy=policy)
+            self._tell(asked, "Normal", "Pulled", f'Container image "{written}" already present on machine')
+            return found
+        if policy != "Never":
+            return None
+        message = f'Container image "{written}" is not present with pull policy of Never'
+        self._tell(asked, "Warning", "ErrImageNeverPull", message)
+        return ImageProblem(reason=ImageReason.NEVER_PULL, message=message)
+
+    async def _pull(self, asked: _Asked, image: str, policy: str) -> Image | ImageProblem:
+        written, name = asked.container.image, asked.container.name
+        began = self._clock.monotonic()
+        held = self._back_off.hold(asked.ref.uid, written, began)
+        if held is not None:
+            message = f'Back-off pulling image "{written}"'
+            self._tell(asked, "Normal", "BackOff", message)
+            return ImageProblem(reason=ImageReason.BACK_OFF, message=f"{message}: {held.error}", retry_at=held.until)
+        self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(asked.auths))
+        self._tell(asked, "Normal", "Pulling", f'Pulling image "{written}"')
+        outcome = await self._puller.pull(PullRequest(image=image, auths=asked.auths, sandbox=asked.sandbox))
+        now = self._clock.monotonic()
+        if isinstance(outcome, PullFailed):
+            return self._failed(asked, outcome, now)
+        self._pulled(asked, outcome, now - began)
+        self._back_off.forget_stale(now)
+        return outcome.image
+
+    def _pulled(self, asked: _Asked, pulled: Pulled, seconds: float) -> None:
+        written, size = asked.container.image, pulled.image.size
+        took, waited = _whole_milliseconds(pulled.seconds), _whole_milliseconds(seconds)
+        text = (
+            f'Successfully pulled image "{written}" in {took} ({waited} including waiting). Image size: {size} bytes.'
+        )
+        self._recorder.decided("Pulled", container=asked.container.name, image=written, size=size, took=took)
+        self._tell(asked, "Normal", "Pulled", text)
+        if self._metrics is not None:
+            self._metrics.pulled(size_bucket(size), seconds)
+
+    def _failed(self, asked: _Asked, failed: PullFailed, now: float) -> ImageProblem:
+        written = asked.container.image
+        reason, message, words = pull_problem(written, failed.errors)
+        self._tell(asked, "Warning", "Failed", f'Failed to pull image "{written}": {words}')
+        held = self._back_off.failed(asked.ref.uid, written, f"{reason}: {message}", now)
+        return ImageProblem(reason=reason, message=message, retry_at=held.until)
+
+    def _tell(self, asked: _Asked, kind: str, reason: str, message: str) -> None:
+        self._events(asked.ref, kind, reason, message, asked.field_path)
+
+
+class _Asked:
+    """One call of `ensure`."""
+
+    __slots__ = ("auths", "container", "field_path", "handler", "ref", "sandbox")
+
+    def __init__(
+        self,
+        pod: Pod,
+        container: Container | EphemeralContainer,
+        auths: tuple[RegistryAuth, ...],
+        sandbox: SandboxSpec | None,
+    ) -> None:
+        self.ref = pod_ref(pod)
+        self.container = container
+        self.auths = auths
+        self.sandbox = sandbox
+        self.handler = sandbox.runtime_handler if sandbox else ""
+        self.field_path = field_path(pod, container.name)
+
+
+def field_path(pod: Pod, container: str) -> str:
+    """`spec.containers{main}`: how events name a container of a pod; "" if the pod has none of that name."""
+    spec = pod.spec
+    kinds = (
+        ("containers", spec.containers),
+        ("initContainers", spec.init_containers),
+        ("ephemeralContainers", spec.ephemeral_containers),
+    )
+    for kind, containers in kinds:
+        if any(c.name == container for c in containers):
+            return f"spec.{kind}{{{container}}}"
+    return ""
+
+
+def _whole_milliseconds(seconds: float) -> str:
+    return go_duration(int(seconds * 1000 + 1e-6) / 1000)

@@ -1,0 +1,108 @@
+"""Pulls one image: queue, throttle, every credential in turn; those who want the same share one pull."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.errors import ImagePullFailed, RuntimeCallError
+from glasslet.runtime.images.queue import PullQueue
+from glasslet.runtime.images.throttle import TokenBucket
+from glasslet.runtime.model import Image
+from glasslet.runtime.protocols import ImageService, RegistryAuth
+from glasslet.runtime.spec import SandboxSpec
+
+
+class PullRequest(Struct, frozen=True, kw_only=True):
+    """What is to be pulled. `sandbox` tells the runtime for whom; `auths` are tried in order, () is anonymous."""
+
+    image: str
+    auths: tuple[RegistryAuth, ...] = ()
+    sandbox: SandboxSpec | None = None
+
+    @property
+    def handler(self) -> str:
+        """The runtime handler, "" for the default one."""
+        return self.sandbox.runtime_handler if self.sandbox else ""
+
+
+class Pulled(Struct, frozen=True):
+    """A pull that succeeded; `seconds` without the time in the queue."""
+
+    image: Image
+    seconds: float
+
+
+class PullFailed(Struct, frozen=True):
+    """A pull that failed: one error per credential tried."""
+
+    errors: tuple[RuntimeCallError, ...]
+
+
+class Puller:
+    """One pull per (image, credentials, handler) at a time: later requests for the same get the outcome of the first.
+
+    The first one pulls in its own task, so that the wait is its own; if it is cancelled, the next one starts over (the
+    runtime keeps what it has downloaded).
+    """
+
+    def __init__(
+        self, *, images: ImageService, queue: PullQueue, throttle: TokenBucket, recorder: Recorder, clock: Clock
+    ) -> None:
+        self._images = images
+        self._queue = queue
+        self._throttle = throttle
+        self._recorder = recorder
+        self._clock = clock
+        self._under_way: dict[tuple[object, ...], asyncio.Future[Pulled | PullFailed | None]] = {}
+
+    async def pull(self, request: PullRequest) -> Pulled | PullFailed:
+        """Pulls, or waits for the same pull of somebody else."""
+        key = (request.image, request.auths, request.handler)
+        while True:
+            other = self._under_way.get(key)
+            if other is None:
+                return await self._lead(key, request)
+            with self._recorder.wait(WaitKind.QUEUE, on=f"pull of {request.image} that is under way for another pod"):
+                outcome = await asyncio.shield(other)
+            if outcome is not None:
+                return outcome
+
+    async def _lead(self, key: tuple[object, ...], request: PullRequest) -> Pulled | PullFailed:
+        done: asyncio.Future[Pulled | PullFailed | None] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = done
+        outcome = None
+        try:
+            async with self._queue.turn():
+                outcome = await self._try_all(request)
+            return outcome
+        finally:
+            del self._under_way[key]
+            done.set_result(outcome)
+
+    async def _try_all(self, request: PullRequest) -> Pulled | PullFailed:
+        began = self._clock.monotonic()
+        if not self._throttle.take(began):
+            return PullFailed((ImagePullFailed("pull QPS exceeded"),))
+        errors: list[RuntimeCallError] = []
+        for auth in request.auths or (None,):
+            try:
+                reference = await self._images.pull_image(request.image, auth, request.sandbox)
+            except RuntimeCallError as error:
+                errors.append(error)
+                continue
+            image = await self._details(request, reference)
+            return Pulled(image, self._clock.monotonic() - began)
+        return PullFailed(tuple(errors))
+
+    async def _details(self, request: PullRequest, reference: str) -> Image:
+        """The image is here; its size and user are asked for, and done without if the answer fails."""
+        try:
+            found = await self._images.image_status(request.image, request.handler)
+        except RuntimeCallError:
+            found = None
+        return found or Image(id=reference)
