@@ -1,0 +1,101 @@
+"""Events on their way to an API server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from glasslet.api.event import Event
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.clock import LoopClock
+from glasslet.kubeapi.errors import NotFound, Unavailable
+from glasslet.kubeapi.event_recorder import EventRecorder
+
+pytestmark = pytest.mark.looptime
+WEB = PodRef("shop", "web", PodUID("u1"))
+
+
+class Server:
+    def __init__(self) -> None:
+        self.events: dict[str, dict[str, Any]] = {}
+        self.down_until = 0.0
+
+    async def create(self, path: str, body: Event, kind: type[Event], **_: Any) -> Event:
+        if asyncio.get_running_loop().time() < self.down_until:
+            raise Unavailable("POST", "down")
+        self.events[f"{path}/{body.metadata.name}"] = {"event": body, "count": body.count}
+        return body
+
+    async def patch(self, path: str, body: Any, kind: type[Event], **_: Any) -> Event:
+        if path not in self.events:
+            raise NotFound("PATCH", "expired")
+        self.events[path]["count"] = body["count"]
+        return self.events[path]["event"]
+
+
+async def run(recorder: EventRecorder, seconds: float) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(recorder.run())
+        await asyncio.sleep(seconds)
+        task.cancel()
+
+
+async def test_repeated_event_is_one_object_with_a_count() -> None:
+    server = Server()
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    for _ in range(3):
+        recorder.pod(WEB, "Warning", "BackOff", "back-off", "spec.containers{main}")
+    await run(recorder, 1)
+    (only,) = server.events.values()
+    assert only["count"] == 3
+    assert only["event"].involved_object.field_path == "spec.containers{main}"
+
+
+async def test_event_of_the_node_carries_the_nodes_name_as_uid() -> None:
+    # events: "Node events: involvedObject kind Node, name = node name, no apiVersion, uid = node name"
+    server = Server()
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    recorder.node("Normal", "NodeReady", "ready")
+    await run(recorder, 1)
+    (path,) = server.events
+    subject = server.events[path]["event"].involved_object
+    assert path.startswith("/api/v1/namespaces/default/events/n1.")
+    assert (subject.uid, subject.api_version) == ("n1", "")
+
+
+async def test_events_survive_an_outage_of_a_minute() -> None:
+    server = Server()
+    server.down_until = 60.0
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    recorder.pod(WEB, "Normal", "Started", "Started container main")
+    await run(recorder, 90)
+    assert len(server.events) == 1
+
+
+async def test_event_that_expired_on_the_server_is_told_anew() -> None:
+    server = Server()
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    recorder.node("Normal", "NodeReady", "ready")
+    await run(recorder, 1)
+    server.events.clear()
+    recorder.node("Normal", "NodeReady", "ready")
+    await run(recorder, 1)
+    assert [e["count"] for e in server.events.values()] == [1]
+
+
+async def test_flood_is_dropped_not_queued_for_ever() -> None:
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=Server())  # type: ignore[arg-type]
+    for i in range(1500):
+        recorder.pod(WEB, "Normal", "Started", str(i))
+    assert recorder.dropped == 500
+
+
+async def test_without_an_api_server_nothing_is_kept() -> None:
+    # events: "Without an API server events are only logged."
+    recorder = EventRecorder(node="n1", clock=LoopClock())
+    for i in range(1500):
+        recorder.pod(WEB, "Normal", "Started", str(i))
+    assert recorder.dropped == 0
