@@ -1,0 +1,157 @@
+"""What every request passes: counted, known, authenticated, authorised, bounded in time; then its handler answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from aiohttp import web
+
+from glasslet.server import answers
+from glasslet.server.authentication import AuthenticationChain, Refused, bearer_token
+from glasslet.server.authorization import Denied, RequestAuthorizer, is_below
+from glasslet.server.guard import Connections
+from glasslet.server.routing import Redirect, Refusal, RouteTable, Service
+from glasslet.server.users import Credentials
+from glasslet.telemetry.metrics.http import RequestKind
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections", Connections)
+GLASS = "/glass"
+
+
+class RequestMetrics(Protocol):
+    """Counts requests."""
+
+    def request(self, kind: RequestKind) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask. A server without it (the read-only port) lets everybody."""
+
+    authentication: AuthenticationChain
+    authorization: RequestAuthorizer
+
+
+class Gate:
+    """Answers requests by a route table."""
+
+    def __init__(
+        self,
+        *,
+        routes: RouteTable,
+        buckets: frozenset[str],
+        connections: Connections,
+        metrics: RequestMetrics,
+        access: Access | None,
+    ) -> None:
+        self._routes = routes
+        self._buckets = buckets
+        self._connections = connections
+        self._metrics = metrics
+        self._access = access
+        self._server_type = "readwrite" if access is not None else "readonly"
+
+    def middleware(self) -> Any:
+        """An aiohttp middleware that asks its own routes; only what is below /glass goes on to aiohttp's router."""
+
+        @web.middleware
+        async def gate(request: web.Request, handler: Any) -> web.StreamResponse:
+            return await self._guarded(request, handler)
+
+        return gate
+
+    async def _guarded(self, request: web.Request, glass: Any) -> web.StreamResponse:
+        try:
+            guard = self._connections.guard_of(request.protocol)
+        except KeyError:
+            raise ConnectionResetError("the client is gone") from None
+        guard.request_started()
+        path = request.path
+        kind = RequestKind(request.method, metric_bucket(path, self._buckets), self._server_type)
+        try:
+            with self._metrics.request(kind):
+                return await self._timed(request, path, glass)
+        finally:
+            guard.request_finished()
+
+    async def _timed(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
+        if request.headers.get("Upgrade"):
+            return await self._answer(request, path, glass)
+        try:
+            async with asyncio.timeout(self._connections.limits.write_seconds):
+                return await self._answer(request, path, glass)
+        except TimeoutError:
+            log.info("Request cut, it took too long", extra={"path": path})
+            with contextlib.suppress(KeyError):
+                self._connections.guard_of(request.protocol).abort()
+            return answers.TakenOver()
+
+    async def _answer(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
+        try:
+            return await self._route(request, path, glass)
+        except (web.HTTPException, ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            log.exception("Request failed", extra={"method": request.method, "path": path})
+            return answers.error(500, "Internal Error: see the log of the kubelet")
+
+    async def _route(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
+        of_glass = is_below(path, GLASS) and self._access is not None and request.match_info.http_exception is None
+        found = None if of_glass else self._routes.find(path)
+        if isinstance(found, Redirect):
+            query = f"?{request.query_string}" if request.query_string else ""
+            return answers.redirect(quote(found.path) + query)
+        if found is None and not of_glass:
+            return answers.error(404, "404 page not found")
+        if self._access is not None and (refused := await self._refusal(request, path, self._access)) is not None:
+            return refused
+        if of_glass:
+            response: web.StreamResponse = await glass(request)
+            return response
+        if isinstance(found, Service):
+            choice = found.choose(path, request.method, request.headers.get("Accept"))
+            if isinstance(choice, Refusal):
+                return answers.plain(choice.status, choice.body, choice.headers)
+            return await choice.handler(request, choice.parameters)
+        assert found is not None
+        assert not isinstance(found, Redirect)
+        return await found(request, {})
+
+    async def _refusal(self, request: web.Request, path: str, access: Access) -> web.Response | None:
+        try:
+            user = await access.authentication.authenticate(credentials_of(request))
+        except Refused as refused:
+            log.info("Unauthenticated request", extra={"path": path, "reason": str(refused)})
+            return answers.plain(401, "Unauthorized")
+        if user is None:
+            return answers.plain(401, "Unauthorized")
+        match await access.authorization.check(user, request.method, path):
+            case None:
+                return None
+            case Denied(status, body):
+                log.info("Request denied", extra={"user": user.name, "method": request.method, "path": path})
+                return answers.plain(status, body)
+
+
+def credentials_of(request: web.Request) -> Credentials:
+    """What the request brings to say who asks."""
+    tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
+    certificate: Mapping[str, object] | None = tls.getpeercert() if tls is not None else None
+    protocols = (p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
+    return Credentials(certificate, bearer_token(request.headers.get("Authorization"), protocols))
+
+
+def metric_bucket(path: str, buckets: frozenset[str]) -> str:
+    """What a path is counted under: its first segment, two for metrics; unknown ones are `other`."""
+    first, _, rest = path.removeprefix("/").partition("/")
+    name = f"{first}/{rest.partition('/')[0]}" if first == "metrics" and rest else first
+    return name if name in buckets else "other"

@@ -1,0 +1,82 @@
+"""The query of `/containerLogs`, decoded and validated as core/v1 PodLogOptions are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from multidict import MultiMapping
+
+from glasslet.server.sources import LogOptions
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+STREAMS = ("All", "Stdout", "Stderr")
+
+
+class Undecodable(Exception):
+    """A value is not of its field's kind."""
+
+
+class Invalid(Exception):
+    """Values are out of range or do not go together."""
+
+
+def log_options(query: MultiMapping[str]) -> LogOptions:
+    """The options. Of repeated fields the first counts, of the old `tail` too; raises Undecodable or Invalid."""
+    first = {key: query.getone(key) for key in query}
+    tail = first.pop("tail", "")
+    if tail:
+        first["tailLines"] = tail
+    if tail == "all":
+        del first["tailLines"]
+    options = LogOptions(
+        follow=_boolean(first, "follow"),
+        previous=_boolean(first, "previous"),
+        timestamps=_boolean(first, "timestamps"),
+        since_seconds=_integer(first, "sinceSeconds"),
+        since_time=_time(first, "sinceTime"),
+        tail_lines=_integer(first, "tailLines"),
+        limit_bytes=_integer(first, "limitBytes"),
+        stream=first.get("stream", "All"),
+    )
+    _validate(options)
+    return options
+
+
+def _validate(options: LogOptions) -> None:
+    if options.tail_lines is not None and options.tail_lines < 0:
+        raise Invalid("tailLines")
+    if options.limit_bytes is not None and options.limit_bytes < 1:
+        raise Invalid("limitBytes")
+    if options.since_seconds is not None and (options.since_seconds < 1 or options.since_time is not None):
+        raise Invalid("sinceSeconds")
+    if options.stream not in STREAMS or (options.stream != "All" and options.tail_lines is not None):
+        raise Invalid("stream")
+
+
+def _boolean(query: Mapping[str, str], name: str) -> bool:
+    """Present is true, unless it says false or 0."""
+    return name in query and query[name].lower() not in ("false", "0")
+
+
+def _integer(query: Mapping[str, str], name: str) -> int | None:
+    if name not in query:
+        return None
+    text = query[name]
+    if not _INTEGER.fullmatch(text) or len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+        raise Undecodable(name)
+    return int(text)
+
+
+def _time(query: Mapping[str, str], name: str) -> datetime | None:
+    text = query.get(name, "")
+    if text in ("", "null"):
+        return None
+    if not _RFC3339.fullmatch(text):
+        raise Undecodable(name)
+    try:
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+    except ValueError:
+        raise Undecodable(name) from None

@@ -1,0 +1,68 @@
+"""`/logs/`: the files under /var/log, for who may read `nodes/log`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from html import escape
+from urllib.parse import quote
+
+from aiohttp import web
+
+from glasslet.server import answers
+from glasslet.server.routing import Parameters, Route, RouteTable
+
+SYSTEM_LOGS = "/var/log"
+
+
+def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_LOGS) -> None:
+    """Serves listings and files; links are followed, as the administrator put them there."""
+    if not enabled:
+
+        async def disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
+            return answers.error(405, "logs endpoint is disabled.")
+
+        routes.everything_below("/logs/", disabled)
+        return
+
+    async def handler(request: web.Request, parameters: Parameters) -> web.StreamResponse:
+        return _answer(request.path, folder, parameters.get("path", ""))
+
+    routes.service("/logs/", Route(("GET",), "/logs/", handler), Route(("GET",), "/logs/{path:*}", handler))
+
+
+def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
+    # The path has no dot segments any more: the route table redirects those. A null byte is the only trap left.
+    if "\0" in path:
+        return answers.error(404, "404 page not found")
+    full = os.path.join(folder, path)
+    try:
+        mode = os.stat(full).st_mode
+        if stat.S_ISDIR(mode):
+            if not url_path.endswith("/"):
+                return answers.redirect(quote(url_path.rsplit("/", 1)[-1]) + "/")
+            return web.Response(body=listing(full), headers={"Content-Type": "text/html; charset=utf-8"})
+    except FileNotFoundError:
+        return answers.error(404, "404 page not found")
+    except PermissionError:
+        return answers.error(403, "403 Forbidden")
+    except OSError:
+        return answers.error(500, "500 Internal Server Error")
+    if not stat.S_ISREG(mode):
+        # A fifo or a device could be read for ever.
+        return answers.error(403, "403 Forbidden")
+    return web.FileResponse(full)
+
+
+def listing(folder: str) -> bytes:
+    """A folder as a list of links, sorted by name."""
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
+    lines = "".join(f'<a href="{_link(name)}">{escape(name)}</a>\n' for name in names)
+    page = f'<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n{lines}</pre>\n'
+    return page.encode("utf-8", "surrogateescape")
+
+
+def _link(name: str) -> str:
+    """Relative; a colon in its first segment would make it look like a scheme."""
+    return quote("./" + name if ":" in name else name)

@@ -1,0 +1,27 @@
+"""What a client may cost: upstream's figures where it has any (behaviours.md §0, http.*), else ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Times in seconds, sizes in bytes."""
+
+    header_bytes: int = 1 << 20
+    """http.max_header: larger request heads get 431."""
+    idle_seconds: float = 90.0
+    """http.idle_timeout: a connection that asks nothing is closed."""
+    write_seconds: float = 14400.0
+    """http.write_timeout: no answer takes longer, followed logs included; upgraded connections are exempt."""
+    header_seconds: float = 30.0
+    """Ours: a request head that was begun has to be complete by then (upstream waits http.read_timeout, 4 hours)."""
+    handshake_seconds: float = 10.0
+    """Ours: time for the TLS handshake."""
+    connections: int = 4096
+    """Ours: more at once are closed as they come; the file descriptors are the agent's, too."""
+    stream_idle_seconds: float = 14400.0
+    """An exec, attach or port-forward session that carries no byte for this long is cut."""
+    shutdown_seconds: float = 2.0
+    """How long stopping waits for answers under way."""

@@ -1,0 +1,107 @@
+"""What the servers are given: functions and values, each small enough to fake."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from glasslet.api.pod import Pod
+from glasslet.runtime.model import ObservedPod
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """core/v1 PodLogOptions as they arrive. `stream`: All, Stdout or Stderr; None means no limit."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since_seconds: int | None = None
+    since_time: datetime | None = None
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    stream: str = "All"
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What an exec or attach session carries."""
+
+    stdin: bool = False
+    stdout: bool = False
+    stderr: bool = False
+    tty: bool = False
+
+
+class PodSource(Protocol):
+    """The pods of this node."""
+
+    def pods(self) -> Sequence[Pod]:
+        """Desired pods with their status: static ones included, mirror pods not."""
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        """A desired pod by name."""
+
+    def running_pods(self) -> Sequence[ObservedPod]:
+        """Pods of which the runtime runs something."""
+
+
+class LogSource(Protocol):
+    """The logs of containers."""
+
+    def read_logs(self, pod: Pod, container: str, options: LogOptions) -> AsyncIterator[bytes]:
+        """Chunks of log text, the larger the better. Raises LogsNotAvailable before the first chunk, or OSError."""
+
+
+class LogsNotAvailable(Exception):
+    """There is nothing to read. Its text is the answer's body (`container "c" in pod "p" is terminated`)."""
+
+
+class StreamSource(Protocol):
+    """Sessions in containers. The URLs point at the runtime's streaming server and are good for one use.
+
+    All raise StreamRefused, or a RuntimeCallError of the runtime."""
+
+    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: Streams) -> str:
+        """Runs a command."""
+
+    async def attach_url(self, pod: Pod, container: str, streams: Streams) -> str:
+        """Joins the main process; whether there is a terminal is the container's matter."""
+
+    async def port_forward_url(self, pod: Pod, ports: Sequence[int]) -> str:
+        """Reaches ports of the pod; SPDY clients name them later, so `ports` may be empty."""
+
+    async def run(self, pod: Pod, container: str, command: Sequence[str]) -> bytes:
+        """Runs a command to its end and gives stdout followed by stderr. A failing command is StreamRefused."""
+
+
+class StreamRefused(Exception):
+    """The session cannot be had. `status`: the HTTP status of the answer."""
+
+    def __init__(self, message: str, *, status: int = 500) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """`check` gives None while all is well, else what is wrong, in words."""
+
+    name: str
+    check: Callable[[], str | None]
+
+
+PING = HealthCheck("ping", lambda: None)
+"""Passes as long as somebody answers."""
+
+
+class Metrics(Protocol):
+    """One endpoint's metrics as text."""
+
+    def expose(self) -> bytes: ...
+
+
+ConfigZ = Callable[[], Mapping[str, Any]]
+"""The effective KubeletConfiguration as plain data, without kind and apiVersion."""
