@@ -6,6 +6,8 @@ that could climb out of its parent is refused, whoever asks.
 
 from __future__ import annotations
 
+import errno
+
 from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
@@ -13,8 +15,13 @@ from glasslet.api.pod_ref import PodRef
 MAX_FILE_NAME = 255
 
 
-class UnsafePath(ValueError):
-    """A name cannot be one component of a path."""
+class UnsafePath(OSError):
+    """A name cannot be one component of a path: nothing is touched. An OSError, because that is what whoever uses paths
+    has to expect anyway."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(errno.EINVAL, problem)
+        self.problem = problem
 
 
 def component(name: str, what: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -51,7 +50,8 @@ class ResolverSource:
 
 
 def parse_resolver(text: str) -> ResolverFile:
-    """Name servers add up, the last search line wins, options add up with the later value. Raises ResolverUnreadable."""
+    """Name servers add up, the last search line wins, options add up with the later value winning. Raises
+    ResolverUnreadable."""
     servers: list[str] = []
     searches: list[str] = []
     options: dict[str, str] = {}
@@ -77,18 +77,14 @@ def parse_resolver(text: str) -> ResolverFile:
 def resolver_limits(file: ResolverFile, path: str, *, cluster_domain: str = "") -> str | None:
     """What is too much in the node's file for pods (event CheckLimitsForResolvConf); None if it fits."""
     most = MAX_SEARCHES - (_CLUSTER_SEARCHES if cluster_domain else 0)
+    allowed = "which length is more than allowed"
     if len(file.searches) > most:
         return f"Resolv.conf file '{path}' contains search line consisting of more than {most} domains!"
-    if too_long(file.searches):
-        return f'Resolv.conf file "{path}" contains a search path which length is more than allowed {MAX_SEARCH_LENGTH} chars!'
+    if any(len(search) > MAX_SEARCH_LENGTH for search in file.searches):
+        return f'Resolv.conf file "{path}" contains a search path {allowed} {MAX_SEARCH_LENGTH} chars!'
     if len(" ".join(file.searches)) > MAX_SEARCH_CHARS:
-        return f"Resolv.conf file '{path}' contains search line which length is more than allowed {MAX_SEARCH_CHARS} chars!"
+        return f"Resolv.conf file '{path}' contains search line {allowed} {MAX_SEARCH_CHARS} chars!"
     return None
-
-
-def too_long(searches: Iterable[str]) -> bool:
-    """Whether one search domain is longer than resolvers bear."""
-    return any(len(search) > MAX_SEARCH_LENGTH for search in searches)
 
 
 def _read(path: str) -> str:

@@ -43,4 +43,4 @@ def _log_path(request: ContainerRequest) -> str:
     try:
         return container_log(request.container.name, request.attempt)
     except UnsafePath as error:
-        raise container_error(str(error)) from error
+        raise container_error(error.problem) from error

@@ -47,7 +47,7 @@ def _log_directory(pod: Pod, node: NodeFacts) -> str:
     try:
         return LogLayout(node.pod_logs_dir).pod(pod_ref(pod))
     except UnsafePath as error:
-        raise sandbox_error(str(error)) from error
+        raise sandbox_error(error.problem) from error
 
 
 def _dotted(sysctl: str) -> str:
