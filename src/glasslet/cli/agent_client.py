@@ -1,0 +1,146 @@
+"""Questions to the agent: HTTP over its Unix socket, with the standard library only (a quick start matters here)."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from glasslet.answers.wire import ErrorAnswer, decode, encode
+from glasslet.cli.failure import AgentNotRunning, Failure
+
+T = TypeVar("T")
+
+SOCKET = "glasslet.sock"
+ROOT_DIRS = ("/var/lib/kubelet", "/var/lib/glasslet/kubelet")
+"""Where an agent is looked for when nobody says where: a cluster's, then the one that `glasslet up` starts."""
+_PREFIX = "/glass/v1"
+_CONNECT_SECONDS = 5.0
+_CHUNK = 256 * 1024
+
+
+class AgentClient:
+    """One agent, by its root folder."""
+
+    def __init__(self, root_dir: Path) -> None:
+        self.root_dir = root_dir
+        self.socket = root_dir / SOCKET
+
+    def get(self, path: str, kind: type[T], **query: str) -> T:
+        """The answer at `path` (`/pods`). Raises Failure with the agent's own words, or AgentNotRunning."""
+        return self._answered("GET", _with_query(path, query), None, kind)
+
+    def post(self, path: str, body: object, kind: type[T]) -> T:
+        """The answer to a request with a body."""
+        return self._answered("POST", path, encode(body), kind)
+
+    def stream(self, path: str, **query: str) -> Iterator[bytes]:
+        """The chunks of a text answer as they come, without a time limit."""
+        with closing(self._connect()) as connection:
+            response = self._asked(connection, "GET", _with_query(path, query), None)
+            if response.status != 200:
+                raise _refusal(response.status, response.read())
+            if connection.sock is not None:
+                connection.sock.settimeout(None)
+            try:
+                while chunk := response.read1(_CHUNK):
+                    yield chunk
+            except (http.client.IncompleteRead, ConnectionError) as error:
+                raise Failure("the agent broke off in the middle; what is shown is not complete") from error
+
+    def answers(self) -> bool:
+        """Whether an agent is there."""
+        try:
+            with closing(self._connect()):
+                return True
+        except AgentNotRunning:
+            return False
+
+    def _answered(self, method: str, path: str, body: bytes | None, kind: type[T]) -> T:
+        with closing(self._connect()) as connection:
+            response = self._asked(connection, method, path, body)
+            data = response.read()
+        if response.status != 200:
+            raise _refusal(response.status, data)
+        try:
+            return decode(data, kind)
+        except msgspec.MsgspecError as error:
+            raise Failure(f"the agent's answer is not understood (another version?): {error}") from error
+
+    def _asked(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
+    ) -> http.client.HTTPResponse:
+        try:
+            connection.request(method, _PREFIX + path, body=body, headers={"Content-Type": "application/json"})
+            return connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise AgentNotRunning(str(self.socket), f"it does not answer: {error or type(error).__name__}") from error
+
+    def _connect(self) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection("localhost")
+        stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        stream.settimeout(_CONNECT_SECONDS)
+        try:
+            _connect_unix(stream, self.socket)
+        except OSError as error:
+            stream.close()
+            raise AgentNotRunning(str(self.socket), error.strerror or str(error)) from error
+        # A first answer may need a slow runtime; a dead agent closes the socket and is noticed at once.
+        stream.settimeout(60.0)
+        connection.sock = stream
+        return connection
+
+
+def find_agent(root_dir: Path | None) -> AgentClient:
+    """The agent at `root_dir`, or else the first of the usual places that has a socket."""
+    if root_dir is not None:
+        return AgentClient(root_dir)
+    clients = [AgentClient(Path(path)) for path in ROOT_DIRS]
+    answering = next((client for client in clients if client.answers()), None)
+    return answering or next((client for client in clients if client.socket.exists()), clients[-1])
+
+
+def pod_path(namespace: str, name: str, rest: str = "") -> str:
+    """The path of a pod's answers."""
+    return f"/pods/{quote(namespace, safe='')}/{quote(name, safe='')}{rest}"
+
+
+def _connect_unix(stream: socket.socket, path: Path) -> None:
+    """Connects; a path longer than a socket address holds (107 bytes) goes by way of its folder's descriptor."""
+    if len(os.fsencode(path)) < 108:
+        stream.connect(str(path))
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        stream.connect(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
+
+
+def _with_query(path: str, query: dict[str, str]) -> str:
+    given = {key: value for key, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _refusal(status: int, data: bytes) -> Failure:
+    try:
+        answer = decode(data, ErrorAnswer)
+    except msgspec.MsgspecError:
+        return Failure(f"the agent refused ({status}): {data[:200].decode(errors='replace')}")
+    text = answer.error
+    if answer.field and answer.field != "pod":
+        text = f"{answer.field}: {text}"
+        if answer.value and answer.value not in text:
+            text += f" ({answer.value!r})"
+        if answer.allowed:
+            text += f"; allowed: {answer.allowed}"
+    if answer.nearest:
+        text += f"; did you mean {' or '.join(answer.nearest)}?"
+    return Failure(text)

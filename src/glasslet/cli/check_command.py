@@ -1,0 +1,20 @@
+"""`glasslet check`: flags, configuration and machine before a start."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command("check", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(arguments: tuple[str, ...]) -> None:
+    """Check flags, configuration file, drop-ins and machine: every problem at once, each value with its origin.
+
+    Takes --effective, -o json|text, and then the flags that the agent would be started with.
+    """
+    # The agent's own code answers: the tool holds no second opinion about configuration.
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "glasslet.kubelet", "check", *arguments])  # noqa: S606

@@ -1,0 +1,103 @@
+"""`glasslet describe`: one pod in full."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from glasslet.answers.agent import WaitRow
+from glasslet.answers.pods import ContainerRow, PodDescription
+from glasslet.answers.words import duration, milliseconds
+from glasslet.cli.agent_client import find_agent, pod_path
+from glasslet.cli.output import clock_time, output_option, printable, show, styled, table
+from glasslet.cli.target import living_pod
+
+
+@click.command("describe")
+@click.argument("pod")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, pod: str, form: str) -> None:
+    """One pod in full: containers, conditions, waits, findings, and what happened last.
+
+    POD is a name, namespace/name, or the beginning of one.
+    """
+    client = find_agent(root_dir)
+    target = living_pod(client, pod)
+    answer = client.get(pod_path(target.namespace, target.name), PodDescription)
+    show(answer, form, lambda: described(answer, datetime.now(UTC)))
+
+
+def described(answer: PodDescription, now: datetime) -> str:
+    """The description as text."""
+    pod = answer.pod
+    facts = [
+        ("pod", f"{pod.namespace}/{pod.name}"),
+        ("uid", pod.uid),
+        ("phase", f"{pod.phase}{', ' + pod.reason if pod.reason else ''}, {pod.ready} of {pod.containers} ready"),
+        ("now", pod.now),
+        ("address", ", ".join(answer.ips) or pod.ip),
+        ("from", answer.source),
+        ("restarts", f"{pod.restarts} (policy {answer.restart_policy or 'Always'})"),
+        ("qos", answer.qos_class),
+        ("grace", f"{answer.grace_period} s" if answer.grace_period is not None else ""),
+        ("volumes", ", ".join(answer.volumes)),
+        ("labels", ", ".join(f"{key}={value}" for key, value in answer.labels.items())),
+    ]
+    parts = [
+        "\n".join(f"{styled(label, 'bold')}{' ' * (10 - len(label))}{printable(text)}" for label, text in facts if text)
+    ]
+    parts.append(_containers(answer.containers, now))
+    if answer.conditions:
+        rows = [
+            [c.type, c.status, clock_time(c.since), " ".join(part for part in (c.reason, c.message) if part) or "-"]
+            for c in answer.conditions
+        ]
+        parts.append(table(("CONDITION", "STATUS", "SINCE", "WHY"), rows))
+    if answer.waits:
+        parts.append(waits_table(answer.waits, now))
+    if answer.findings:
+        parts.append("\n".join([styled("FINDINGS", "bold"), *(printable(f"  {text}") for text in answer.findings)]))
+    if answer.timeline:
+        rows = [
+            [clock_time(r.at), r.container or "-", r.text, milliseconds(r.took_ms) if r.took_ms else "", r.outcome]
+            for r in answer.timeline
+        ]
+        parts.append(
+            table(
+                ("AT", "CONTAINER", "WHAT", "TOOK", ""), [[*row[:4], "" if row[4] == "ok" else row[4]] for row in rows]
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
+    """Live waits."""
+    rows = [
+        [
+            duration((now - wait.since).total_seconds()),
+            wait.kind,
+            wait.on,
+            wait.pod or "(agent)",
+            wait.container or "-",
+            wait.station or "-",
+            duration((wait.until - now).total_seconds()) if wait.until is not None else "-",
+        ]
+        for wait in waits
+    ]
+    return table(("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN"), rows)
+
+
+def _containers(containers: tuple[ContainerRow, ...], now: datetime) -> str:
+    rows = []
+    for row in containers:
+        why = ": ".join(part for part in (row.reason, row.message.strip()) if part)
+        if row.exit_code is not None:
+            why = f"exit {row.exit_code}{' ' + why if why else ''}"
+        last = f"exit {row.last_exit_code} {row.last_reason}" if row.last_exit_code is not None else "-"
+        since = duration((now - row.since).total_seconds()) if row.since is not None else "-"
+        ready = "yes" if row.ready else "no"
+        rows.append([row.name, row.kind, row.state, since, ready, str(row.restarts), last, row.image, why or "-"])
+    return table(("CONTAINER", "KIND", "STATE", "SINCE", "READY", "RESTARTS", "LAST", "IMAGE", "WHY"), rows)

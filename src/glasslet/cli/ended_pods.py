@@ -1,0 +1,46 @@
+"""Answers about pods that may be over, from an agent that may be down: the record on disk still knows them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from glasslet.answers.wire import ErrorAnswer, decode
+from glasslet.cli.agent_client import find_agent, pod_path
+from glasslet.cli.failure import AgentNotRunning, NotInRecord
+from glasslet.cli.target import recorded_pod
+
+T = TypeVar("T")
+
+
+def answered_anyway(root_dir: Path | None, question: str, pod: str, kind: type[T]) -> T:
+    """Asks the agent (`pod` "": about itself); when it is down, reads its record. `question`: trace or why."""
+    client = find_agent(root_dir)
+    try:
+        if not pod:
+            return client.get(f"/agent/{question}", kind)
+        target = recorded_pod(client, pod)
+        return client.get(pod_path(target.namespace, target.name, f"/{question}"), kind)
+    except AgentNotRunning as down:
+        return _from_disk(client.root_dir, question, pod, kind, down)
+
+
+def _from_disk(root_dir: Path, question: str, pod: str, kind: type[T], down: AgentNotRunning) -> T:
+    if not (root_dir / "glasslet" / "records").is_dir():
+        raise down
+    reader = subprocess.run(  # noqa: S603 - our own interpreter and module; the arguments are data
+        [sys.executable, "-m", "glasslet.record", str(root_dir), question, pod], capture_output=True, check=False
+    )
+    if reader.returncode != 0:
+        try:
+            refused = decode(reader.stdout, ErrorAnswer)
+        except msgspec.MsgspecError:
+            raise down from None
+        near = f"; did you mean {' or '.join(refused.nearest)}?" if refused.nearest else ""
+        raise NotInRecord(f"{refused.error}{near} (no agent runs, the record on disk was asked)")
+    sys.stderr.write("no agent runs: this is from the record on disk\n")
+    return decode(reader.stdout, kind)

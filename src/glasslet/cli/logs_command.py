@@ -1,0 +1,65 @@
+"""`glasslet logs`: a container's log."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+
+from glasslet.cli.agent_client import find_agent, pod_path
+from glasslet.cli.failure import Failure
+from glasslet.cli.target import living_pod
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@click.command("logs")
+@click.argument("pod")
+@click.option("-c", "--container", default="", help="Which container; else the pod's default, else its first.")
+@click.option("-f", "--follow", is_flag=True, help="Go on as the log grows.")
+@click.option("-p", "--previous", is_flag=True, help="Of the instance before this one.")
+@click.option("--tail", default="", help="Only the last N lines.")
+@click.option("--since", default="", help="Only lines since 5m, 2h30m, 90 (seconds), or an RFC 3339 time.")
+@click.option("--timestamps", is_flag=True, help="With the time of each line.")
+@click.option("--limit-bytes", default="", help="At most so many bytes.")
+@click.pass_obj
+def command(root_dir: Path | None, /, pod: str, container: str, **options: object) -> None:
+    """The log of a container.
+
+    POD is a name, namespace/name, or the beginning of one.
+    """
+    client = find_agent(root_dir)
+    target = living_pod(client, pod)
+    query = {
+        "container": container,
+        "follow": "1" if options["follow"] else "",
+        "previous": "1" if options["previous"] else "",
+        "timestamps": "1" if options["timestamps"] else "",
+        "tail": "" if options["tail"] == "-1" else str(options["tail"]),
+        "since": since(str(options["since"])),
+        "limitBytes": str(options["limit_bytes"]),
+    }
+    try:
+        for chunk in client.stream(pod_path(target.namespace, target.name, "/logs"), **query):
+            _write_whole(chunk)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def since(text: str) -> str:
+    """As the agent takes it: seconds, or a time. Raises Failure."""
+    if not text or text.replace(".", "", 1).isdecimal() or "T" in text:
+        return text
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise Failure(f"--since: not a time: {text!r}; allowed: 5m, 2h30m, 90 (seconds), or an RFC 3339 time")
+    return f"{sum(float(number) * _SECONDS[unit] for number, unit in parts):.3f}"
+
+
+def _write_whole(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]

@@ -1,0 +1,91 @@
+"""Writing answers: plain text, JSON or YAML; colour and width only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from glasslet.answers.wire import encode, to_plain
+
+TEXT, JSON, YAML = "text", "json", "yaml"
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+output_option = click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice([TEXT, JSON, YAML]),
+    default=TEXT,
+    show_default=True,
+    help="How the answer is written.",
+)
+
+
+def show(answer: Any, form: str, text: Callable[[], str]) -> None:
+    """Writes an answer in the form asked for."""
+    if form == JSON:
+        sys.stdout.write(json.dumps(json.loads(encode(answer)), indent=2, ensure_ascii=False) + "\n")
+    elif form == YAML:
+        import yaml
+
+        yaml.safe_dump(to_plain(answer), sys.stdout, sort_keys=False, allow_unicode=True)
+    else:
+        write(text())
+
+
+def write(text: str) -> None:
+    """Writes text and a line end."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def on_terminal() -> bool:
+    """Whether a person sees standard output."""
+    return sys.stdout.isatty()
+
+
+def width() -> int:
+    """Columns; where nobody sees them there is no limit worth keeping."""
+    return shutil.get_terminal_size().columns if on_terminal() else 160
+
+
+def styled(text: str, style: str) -> str:
+    """Printable text, in a style (see `_STYLES`) on a terminal."""
+    if not style or not on_terminal():
+        return printable(text)
+    return f"\x1b[{_STYLES[style]}m{printable(text)}\x1b[0m"
+
+
+def printable(text: str) -> str:
+    """Text that cannot drive a terminal: what pods say may hold control characters."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[Sequence[str]] = ()) -> str:
+    """Columns, two spaces apart; the last one is not padded. `styles` has a style (or "") for each cell."""
+    sizes = [max(len(row[column]) for row in [headers, *rows]) for column in range(len(headers))]
+    lines = [_line(headers, sizes, ["bold"] * len(headers))]
+    for index, row in enumerate(rows):
+        lines.append(_line(row, sizes, styles[index] if styles else [""] * len(row)))
+    return "\n".join(lines)
+
+
+def clock_time(moment: datetime | None) -> str:
+    """Local time of day with milliseconds; "-" if unknown."""
+    return moment.astimezone().strftime("%H:%M:%S.%f")[:-3] if moment is not None else "-"
+
+
+def _line(cells: Sequence[str], sizes: Sequence[int], styles: Sequence[str]) -> str:
+    parts = []
+    for index, (cell, size, style) in enumerate(zip(cells, sizes, styles, strict=True)):
+        padding = "" if index == len(cells) - 1 else " " * (size - len(cell) + 2)
+        parts.append(styled(cell, style) + padding)
+    return "".join(parts).rstrip()

@@ -1,0 +1,109 @@
+"""`glasslet ps`: pods, and what each is doing now."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from glasslet.answers.pods import PodRow, PodsAnswer
+from glasslet.answers.words import duration
+from glasslet.cli.agent_client import AgentClient, find_agent
+from glasslet.cli.output import TEXT, on_terminal, output_option, show, table, write
+
+_HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
+_PHASE_STYLES = {
+    "Running": "green",
+    "Succeeded": "green",
+    "Failed": "red",
+    "Terminating": "yellow",
+    "Pending": "yellow",
+}
+
+
+@click.command("ps")
+@click.option("-w", "--watch", is_flag=True, help="Keep showing; ends with Ctrl-C.")
+@click.option("-n", "--namespace", default="", help="Only pods of this namespace.")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> None:
+    """Pods, and what each is doing now."""
+    client = find_agent(root_dir)
+    if watch and form == TEXT:
+        with contextlib.suppress(KeyboardInterrupt):
+            follow(client, namespace)
+        return
+    answer = asked(client, namespace)
+    show(answer, form, lambda: pods_table(answer.pods, datetime.now(UTC)))
+
+
+def asked(client: AgentClient, namespace: str = "") -> PodsAnswer:
+    """The pods, of one namespace if it is given."""
+    answer = client.get("/pods", PodsAnswer)
+    return PodsAnswer(pods=tuple(row for row in answer.pods if namespace in ("", row.namespace)))
+
+
+def pods_table(pods: Sequence[PodRow], now: datetime) -> str:
+    """The table of `ps`."""
+    if not pods:
+        return "no pods"
+    rows = [cells(row, now) for row in pods]
+    styles = [_styles(row) for row in pods]
+    return table(_HEADERS, rows, styles)
+
+
+def cells(row: PodRow, now: datetime) -> list[str]:
+    """One line of the table."""
+    since = duration((now - row.since).total_seconds()) if row.since is not None else "-"
+    return [
+        f"{row.namespace}/{row.name}",
+        row.phase,
+        f"{row.ready}/{row.containers}",
+        str(row.restarts),
+        row.now or "-",
+        since,
+    ]
+
+
+def changes(before: dict[str, tuple[str, ...]], pods: Sequence[PodRow], now: datetime) -> list[str]:
+    """A line for each pod that differs from what was shown; updates `before` (by uid)."""
+    lines = []
+    present = set()
+    for row in pods:
+        present.add(row.uid)
+        shown = (*cells(row, now)[:4], _steady(row.now))
+        if before.get(row.uid) != shown:
+            before[row.uid] = shown
+            lines.append("  ".join([now.astimezone().strftime("%H:%M:%S"), *shown[:4], row.now or "-"]))
+    gone = [uid for uid in before if uid not in present]
+    return lines + [f"{now.astimezone():%H:%M:%S}  {before.pop(uid)[0]}  gone" for uid in gone]
+
+
+def follow(client: AgentClient, namespace: str) -> None:
+    """Shows the table until interrupted: in place on a terminal, changes as lines elsewhere."""
+    if on_terminal():
+        from glasslet.cli.live_table import live_table
+
+        with live_table() as shown:
+            while True:
+                shown(pods_table(asked(client, namespace).pods, datetime.now(UTC)))
+                time.sleep(1.0)
+    before: dict[str, tuple[str, ...]] = {}
+    while True:
+        for line in changes(before, asked(client, namespace).pods, datetime.now(UTC)):
+            write(line)
+        time.sleep(1.0)
+
+
+def _steady(now: str) -> str:
+    """What a pod is doing without its ever-changing figures."""
+    return "".join(char for char in now if not char.isdigit())
+
+
+def _styles(row: PodRow) -> list[str]:
+    ready = "green" if row.is_ready or row.phase == "Succeeded" else "yellow"
+    return ["", _PHASE_STYLES.get(row.phase, ""), ready, "red" if row.restarts else "", "", "dim"]

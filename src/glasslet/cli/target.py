@@ -1,0 +1,64 @@
+"""From what a person types to a pod: a name, `namespace/name`, or the beginning of either if it is the only one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from glasslet.answers.pods import PodsAnswer
+from glasslet.answers.trace import RecordsAnswer
+from glasslet.cli.agent_client import AgentClient
+from glasslet.cli.failure import Failure
+
+
+class Target(NamedTuple):
+    """A pod's name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def living_pod(client: AgentClient, typed: str) -> Target:
+    """A pod that is on the node now. Raises Failure."""
+    answer = client.get("/pods", PodsAnswer)
+    return choose(typed, [Target(row.namespace, row.name) for row in answer.pods])
+
+
+def recorded_pod(client: AgentClient, typed: str) -> Target:
+    """A pod that is here or has left a record; one that is here wins. Raises Failure."""
+    answer = client.get("/records", RecordsAnswer)
+    living = list(dict.fromkeys(Target(row.namespace, row.name) for row in answer.records if row.alive))
+    try:
+        return choose(typed, living)
+    except Failure:
+        return choose(typed, list(dict.fromkeys(Target(row.namespace, row.name) for row in answer.records)))
+
+
+def choose(typed: str, pods: Sequence[Target]) -> Target:
+    """The one pod that `typed` means. Raises Failure that names the candidates or the nearest."""
+    namespace, slash, name = typed.rpartition("/")
+    inside = [pod for pod in pods if not slash or pod.namespace == namespace]
+    exact = [pod for pod in inside if pod.name == name]
+    starting = [pod for pod in inside if name and pod.name.startswith(name)]
+    fitting = list(dict.fromkeys(exact or starting))
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise Failure(f"{typed} may be any of {_listed(fitting)}; say which")
+    if not pods:
+        raise Failure(f"no pod {typed}: there are no pods on this node")
+    names = {str(pod): pod for pod in pods} | {pod.name: pod for pod in pods}
+    near = difflib.get_close_matches(typed, names, n=3, cutoff=0.4)
+    hint = (
+        f"did you mean {_listed(dict.fromkeys(names[text] for text in near))}?" if near else f"there is {_listed(pods)}"
+    )
+    raise Failure(f"no pod {typed} on this node; {hint}")
+
+
+def _listed(pods: Iterable[Target]) -> str:
+    names = [str(pod) for pod in pods]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

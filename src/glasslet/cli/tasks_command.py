@@ -1,0 +1,21 @@
+"""`glasslet tasks`: every task of the agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glasslet.answers.agent import TasksAnswer
+from glasslet.cli.agent_client import find_agent
+from glasslet.cli.output import output_option, show, table
+
+
+@click.command("tasks")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, form: str) -> None:
+    """Every task of the agent: its name, whom it serves, what it waits for, where its code stands."""
+    answer = find_agent(root_dir).get("/tasks", TasksAnswer)
+    rows = [[task.name, task.pod or "-", task.wait or "-", task.at] for task in answer.tasks]
+    show(answer, form, lambda: table(("TASK", "POD", "WAITS FOR", "AT"), rows))

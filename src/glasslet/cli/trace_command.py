@@ -1,0 +1,129 @@
+"""`glasslet trace`: one pod's way, millisecond by millisecond."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glasslet.answers.trace import Span, TraceAnswer, TraceRow
+from glasslet.answers.words import duration, milliseconds
+from glasslet.cli.ended_pods import answered_anyway
+from glasslet.cli.output import clock_time, output_option, printable, show, styled, width
+
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+_BAR_LIMIT = 60
+_LATER_LINES = 12
+
+
+@click.command("trace")
+@click.argument("pod", required=False, default="")
+@click.option("--agent", is_flag=True, help="The agent's own record instead of a pod's.")
+@click.option("--all", "everything", is_flag=True, help="Everything that came after the start, line by line.")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, pod: str, agent: bool, everything: bool, form: str) -> None:
+    """One pod's way from seen to Ready, and whose every millisecond was.
+
+    POD is a name, namespace/name, or the beginning of one. Pods that have ended are found in the record.
+    """
+    if bool(pod) == agent:
+        raise click.UsageError("name one POD, or say --agent")
+    answer = answered_anyway(root_dir, "trace", pod, TraceAnswer)
+    show(answer, form, lambda: drawn(answer, columns=width(), later=None if everything else _LATER_LINES))
+
+
+def drawn(answer: TraceAnswer, *, columns: int, later: int | None = _LATER_LINES) -> str:
+    """The waterfall as text."""
+    if not answer.rows and not answer.later:
+        return f"{answer.namespace}/{answer.name}: nothing was recorded"
+    names = [_name(row) for row in answer.rows]
+    margin = max((len(name) for name in names), default=0) + 4
+    bar = max(16, min(_BAR_LIMIT, columns - margin - 40))
+    lines = [_headline(answer)]
+    for name, row in zip(names, answer.rows, strict=True):
+        strokes = painted(row.spans, total_ms=answer.total_ms, cells=bar)
+        style = "red" if row.outcome == "failed" else "yellow" if row.open else "cyan"
+        note = _note(row)
+        lines.append(f"  {printable(name.ljust(margin - 2))}{styled(strokes, style)} {printable(note)}".rstrip())
+    lines.append(_balance(answer))
+    for gap in answer.gaps:
+        took = duration((gap.end - gap.start).total_seconds())
+        lines.append(f"  no agent ran from {clock_time(gap.start)} to {clock_time(gap.end)} ({took})")
+    if answer.dropped:
+        lines.append(f"  {answer.dropped} events were shed to keep the record small")
+    lines += _later(answer, later)
+    return "\n".join(lines)
+
+
+def painted(spans: tuple[Span, ...], *, total_ms: float, cells: int) -> str:
+    """Spans as blocks; the shortest is still visible."""
+    if total_ms <= 0:
+        return _BLOCKS[1]
+    cover = [0.0] * cells
+    touched = set()
+    for span in spans:
+        start = max(0.0, span.start_ms) / total_ms * cells
+        end = min(total_ms, span.end_ms) / total_ms * cells
+        first, last = min(int(start), cells - 1), min(int(end), cells - 1)
+        touched.add(first)
+        for cell in range(first, last + 1):
+            cover[cell] += max(0.0, min(end, cell + 1) - max(start, cell))
+    blocks = [_BLOCKS[max(1 if cell in touched else 0, min(8, round(part * 8)))] for cell, part in enumerate(cover)]
+    return "".join(blocks).rstrip()
+
+
+def _headline(answer: TraceAnswer) -> str:
+    name = f"{answer.namespace}/{answer.name}" if answer.uid else answer.name
+    shares = ", ".join(f"{share.who} {milliseconds(share.ms)}" for share in answer.shares)
+    total = milliseconds(answer.total_ms)
+    uid = f"  uid {answer.uid[:8]}…" if answer.uid else ""
+    until = "so far" if answer.milestone == "now" else f"{answer.milestone} {clock_time(answer.end)}"
+    whole = f"({total}: {shares})" if shares else f"({total})"
+    times = f"{uid}  seen {clock_time(answer.start)}  {until}  {whole}"
+    return styled(name, "bold") + printable(times)
+
+
+def _name(row: TraceRow) -> str:
+    return f"{row.container}  {row.name}" if row.container else row.name
+
+
+def _note(row: TraceRow) -> str:
+    parts = [milliseconds(row.busy_ms)]
+    if row.open:
+        parts.append("still going on")
+    long_waits = sorted((w for w in row.waits if w.end_ms - w.start_ms >= 1), key=lambda w: w.start_ms - w.end_ms)
+    told = [f"{wait.on} {milliseconds(wait.end_ms - wait.start_ms)}" for wait in long_waits[:2]]
+    if row.detail:
+        parts.append(row.detail[:120])
+    if told:
+        parts.append(", ".join(told))
+    if row.outcome:
+        parts.append(row.outcome)
+    if row.beside:
+        parts.append(f"beside {', '.join(name.split(' ')[0] for name in row.beside[:3])}")
+    return "  ".join(parts)
+
+
+def _balance(answer: TraceAnswer) -> str:
+    if not answer.rows:
+        return ""
+    unnamed = milliseconds(answer.unnamed_ms)
+    share = answer.unnamed_ms / answer.total_ms if answer.total_ms else 0.0
+    if share <= 0.05:
+        return f"  every millisecond is accounted for: {unnamed} without a name"
+    return f"  {unnamed} have no name ({share:.0%} of the whole)"
+
+
+def _later(answer: TraceAnswer, limit: int | None) -> list[str]:
+    rows = [row for row in answer.later if limit is None or row.kind != "wait" or (row.took_ms or 0) >= 1000]
+    if not rows:
+        return []
+    hidden = 0 if limit is None else max(0, len(rows) - limit)
+    lines = [f"  after that{f' (the last {limit} of {len(rows)}; all with --all)' if hidden else ''}:"]
+    for row in rows[hidden:]:
+        took = f"  {milliseconds(row.took_ms)}" if row.took_ms else ""
+        failed = f"  {row.outcome}" if row.outcome not in ("", "ok") else ""
+        container = f"{row.container}  " if row.container else ""
+        lines.append(printable(f"    {clock_time(row.at)}  {container}{row.text}{took}{failed}"))
+    return lines

@@ -1,0 +1,37 @@
+"""`glasslet version`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.wire import Answer
+from glasslet.cli.agent_client import find_agent
+from glasslet.cli.failure import Failure
+from glasslet.cli.output import output_option, show
+from glasslet.version import KUBELET_VERSION, VERSION
+
+
+class Versions(Answer, frozen=True, kw_only=True):
+    """Versions of the tool, of the kubelet it starts, and of the agent that runs ("" where none does)."""
+
+    glasslet: str
+    kubelet: str
+    agent: str = ""
+    runtime: str = ""
+
+
+@click.command("version")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, form: str) -> None:
+    """The versions of this tool and of the agent that runs."""
+    try:
+        agent = find_agent(root_dir).get("/agent", AgentAnswer)
+        answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION, agent=agent.version, runtime=agent.runtime)
+    except Failure:
+        answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION)
+    running = f"{answer.agent} on {answer.runtime}" if answer.agent else "none runs"
+    show(answer, form, lambda: f"glasslet {answer.glasslet}\nkubelet  {answer.kubelet}\nagent    {running}")

@@ -1,0 +1,42 @@
+"""`glasslet why`: a verdict with its evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.cli.ended_pods import answered_anyway
+from glasslet.cli.output import output_option, printable, show, styled
+
+_STYLES = {"fine": "green", "ended": "", "failing": "red"}
+
+
+@click.command("why")
+@click.argument("pod")
+@output_option
+@click.pass_obj
+def command(root_dir: Path | None, pod: str, form: str) -> None:
+    """Why a pod is as it is: one sentence, what speaks for it, and what to do.
+
+    POD is a name, namespace/name, or the beginning of one. Pods that have ended are found in the record.
+    """
+    answer = answered_anyway(root_dir, "why", pod, VerdictAnswer)
+    show(answer, form, lambda: told(answer))
+
+
+def told(answer: VerdictAnswer) -> str:
+    """The verdict as text."""
+    lines = [styled(answer.sentence, _STYLES.get(answer.state, "yellow"))]
+    said = [(evidence.label, evidence.text) for evidence in answer.evidence]
+    if answer.rest:
+        said.append(("the rest", f"{answer.rest}: nothing else is known to be missing"))
+    if answer.next_step:
+        said.append(("next step", answer.next_step))
+    margin = max((len(label) for label, _ in said), default=0) + 2
+    for label, text in said:
+        first, *others = text.splitlines() or [""]
+        lines.append(f"  {styled(label, 'bold')}{' ' * (margin - len(label))}{printable(first)}")
+        lines += [f"  {' ' * margin}{printable(other)}" for other in others[:5]]
+    return "\n".join(lines)
