@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from datetime import datetime
 
 import msgspec
 
 from glasslet.api.event import Event, EventSource, ObjectReference
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.pod_ref import PodRef
+from glasslet.api.times import rfc3339
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError, NotFound, Throttled, Unavailable
@@ -109,13 +109,14 @@ class EventRecorder:
     async def _write_once(self, client: APIClient, telling: Telling, event: Event) -> None:
         namespace = event.metadata.namespace
         known = self._written.get(telling.key)
+        now = event.last_timestamp or self._clock.now()
         if known is not None:
-            body = {"count": telling.count, "message": event.message, "lastTimestamp": _wire(event.last_timestamp)}
+            body = {"count": telling.count, "message": event.message, "lastTimestamp": rfc3339(now)}
             try:
                 await client.patch(paths.namespaced(namespace, "events", known.metadata.name), body, Event)
                 return
             except NotFound:
-                event = msgspec.structs.replace(event, count=1, first_timestamp=event.last_timestamp)
+                event = msgspec.structs.replace(event, count=1, first_timestamp=now)
                 self._correlator.forget(telling.key)
         self._written[telling.key] = await client.create(paths.namespaced(namespace, "events"), event, Event)
         while len(self._written) > _REMEMBERED:
@@ -137,7 +138,3 @@ class EventRecorder:
             reporting_component="" if telling.combined else "kubelet",
             reporting_instance="" if telling.combined else self._node,
         )
-
-
-def _wire(moment: datetime | None) -> str | None:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None

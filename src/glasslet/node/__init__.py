@@ -1,0 +1,1 @@
+"""The node as the API server sees it: registration, lease, status."""
