@@ -16,6 +16,9 @@ NAMESPACE = "k8s.io"
 """The containerd namespace in which its CRI plugin lives."""
 BOOKS_WRITTEN = 0.05
 """Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal."""
+TASK_DELETED = 0.3
+"""Seconds from an exit until it is asked about even though the CRI plugin has not yet cleared the task away: the plugin
+does that first, some 100 ms after the exit, and writes its books right after."""
 _FILTERS = tuple(f'namespace=="{NAMESPACE}",topic~="^/{kind}/"' for kind in ("tasks", "containers"))
 
 
@@ -55,7 +58,12 @@ def due_of_envelope(envelope: containerd_events_pb2.Envelope) -> Due | None:
             exited = containerd_task_events_pb2.TaskExit.FromString(payload)
             if exited.id != exited.container_id:
                 return None  # a command run inside it
-            return Due(RuntimeHint(id=exited.container_id, kind="container_stopped"), must_settle=True)
+            return Due(_stopped(exited.container_id), after=TASK_DELETED, must_settle=True)
+        case "/tasks/delete":
+            deleted_task = containerd_task_events_pb2.TaskDelete.FromString(payload)
+            if deleted_task.id not in ("", deleted_task.container_id):
+                return None
+            return Due(_stopped(deleted_task.container_id), must_settle=True)
         case "/tasks/start":
             started = containerd_task_events_pb2.TaskStart.FromString(payload)
             return Due(RuntimeHint(id=started.container_id, kind="container_started"), after=BOOKS_WRITTEN)
@@ -70,3 +78,7 @@ def due_of_envelope(envelope: containerd_events_pb2.Envelope) -> Due | None:
             return Due(RuntimeHint(id=deleted.id, kind="container_removed"), after=BOOKS_WRITTEN)
         case _:
             return None
+
+
+def _stopped(container: str) -> RuntimeHint:
+    return RuntimeHint(id=container, kind="container_stopped")

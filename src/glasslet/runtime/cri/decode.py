@@ -23,7 +23,7 @@ from glasslet.runtime.model import (
     RuntimeHandler,
     RuntimeStatus,
 )
-from glasslet.runtime.spec import NamespaceMode, Resources
+from glasslet.runtime.spec import Resources
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PHASES: dict[int, ContainerPhase] = {
@@ -51,7 +51,7 @@ def decode_sandbox(status: pod_sandbox_pb2.PodSandboxStatus) -> ObservedSandbox:
         ready=status.state == pod_sandbox_pb2.SANDBOX_READY,
         created_at=_required_time(status.created_at),
         ips=tuple(ip for ip in ips if ip),
-        host_network=status.linux.namespaces.options.network == NamespaceMode.NODE,
+        host_network=status.linux.namespaces.options.network == linux_pb2.NODE,
         labels=dict(status.labels),
         annotations=dict(status.annotations),
         runtime_handler=status.runtime_handler,

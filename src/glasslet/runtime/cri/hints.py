@@ -25,11 +25,11 @@ SUBSCRIPTION_TAKES = 0.1
 """Seconds after which a stream just opened is surely subscribed: then one hint says that anything may have changed, so
 that nothing falls between the reader's last list and the subscription."""
 SETTLING_LIMIT = 3.0
-_FIRST_RETRY, _LONGEST_RETRY = 0.004, 0.1
+_FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
 
 
 class Due(NamedTuple):
-    """A hint to give `after` seconds, once `settled` if it must be."""
+    """A hint to give after `after` seconds, once `settled` if it must be. The same hint planned again takes its place."""
 
     hint: RuntimeHint
     after: float = 0.0
@@ -58,15 +58,15 @@ async def scheduled_hints(
                 event = reading.result()
                 reading = asyncio.ensure_future(_next(events))
                 if (planned := due(event)) is not None:
+                    waiting = [w for w in waiting if w.due.hint != planned.hint]
                     waiting.append(_plan(planned, loop.time()))
             now = loop.time()
             ripe = [w for w in waiting if w.at <= now]
             waiting = [w for w in waiting if w.at > now]
             for item in ripe:
                 if item.due.must_settle and now < item.until and not await settled(item.due.hint.id or ""):
-                    waiting.append(
-                        item._replace(at=loop.time() + item.retry, retry=min(2 * item.retry, _LONGEST_RETRY))
-                    )
+                    later = min(2 * item.retry, _LONGEST_RETRY)
+                    waiting.append(item._replace(at=loop.time() + item.retry, retry=later))
                 else:
                     yield item.due.hint
     finally:

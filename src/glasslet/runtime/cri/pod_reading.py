@@ -32,7 +32,8 @@ def join_pod(
     """One pod, everything newest first; its name is what the newest part says."""
     sandboxes = tuple(sorted(sandboxes, key=_age, reverse=True))
     containers = tuple(sorted(containers, key=_age, reverse=True))
-    labels = next((part.labels for part in (*sandboxes, *containers)), {})
+    parts: tuple[ObservedSandbox | ObservedContainer, ...] = (*sandboxes, *containers)
+    labels: dict[str, str] = parts[0].labels if parts else {}
     return ObservedPod(
         uid=uid,
         name=labels.get(POD_NAME, ""),

@@ -207,7 +207,7 @@ class CRIRuntime:
         return join_pods(sandboxes, containers, observed_at=observed_at)
 
     async def read_pod(self, uid: PodUID) -> ObservedPod | None:
-        """One pod: two lists by label, then the statuses, all at the same time. What vanishes in between is left out."""
+        """One pod: two lists by label, then all statuses at the same time. What vanishes in between is left out."""
         observed_at = asyncio.get_running_loop().time()
         of_pod = {POD_UID: uid}
         listed_sandboxes, listed_containers = await asyncio.gather(
@@ -233,13 +233,13 @@ class CRIRuntime:
         """Hints from wherever this runtime gives them."""
         return self._hint_source()
 
-    async def _list_sandboxes(self, filter: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:
-        request = pod_sandbox_pb2.ListPodSandboxRequest(filter=filter)
+    async def _list_sandboxes(self, only: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:
+        request = pod_sandbox_pb2.ListPodSandboxRequest(filter=only)
         answer = await self._calls.call(Verb.LIST_POD_SANDBOX, request, timeout=self._timeouts.request)
         return [decode_listed_sandbox(item) for item in answer.items]
 
-    async def _list_containers(self, filter: container_pb2.ContainerFilter | None) -> list[ObservedContainer]:
-        request = container_pb2.ListContainersRequest(filter=filter)
+    async def _list_containers(self, only: container_pb2.ContainerFilter | None) -> list[ObservedContainer]:
+        request = container_pb2.ListContainersRequest(filter=only)
         answer = await self._calls.call(Verb.LIST_CONTAINERS, request, timeout=self._timeouts.request)
         return [decode_listed_container(item) for item in answer.containers]
 

@@ -18,19 +18,19 @@ class ExitSettled:
     def __init__(self, *, calls: Calls) -> None:
         self._calls = calls
 
-    async def __call__(self, id: str) -> bool:
-        """False while the CRI still says that it runs. A runtime that cannot answer is no reason to hold a hint back."""
+    async def __call__(self, subject: str) -> bool:
+        """False while the CRI still says that it runs. A runtime that cannot answer does not hold a hint back."""
         try:
-            return not await self._runs(id)
+            return not await self._runs(subject)
         except (RuntimeCallError, TimeoutError):
             return True
 
-    async def _runs(self, id: str) -> bool:
+    async def _runs(self, subject: str) -> bool:
         async with asyncio.timeout(_ANSWER_WITHIN):
-            of_container = container_pb2.ListContainersRequest(filter=container_pb2.ContainerFilter(id=id))
+            of_container = container_pb2.ListContainersRequest(filter=container_pb2.ContainerFilter(id=subject))
             containers = await self._calls.call(Verb.LIST_CONTAINERS, of_container, timeout=_ANSWER_WITHIN)
             if containers.containers:
                 return any(c.state == container_pb2.CONTAINER_RUNNING for c in containers.containers)
-            of_sandbox = pod_sandbox_pb2.ListPodSandboxRequest(filter=pod_sandbox_pb2.PodSandboxFilter(id=id))
+            of_sandbox = pod_sandbox_pb2.ListPodSandboxRequest(filter=pod_sandbox_pb2.PodSandboxFilter(id=subject))
             sandboxes = await self._calls.call(Verb.LIST_POD_SANDBOX, of_sandbox, timeout=_ANSWER_WITHIN)
             return any(s.state == pod_sandbox_pb2.SANDBOX_READY for s in sandboxes.items)

@@ -13,7 +13,9 @@ def signal_number(name: str) -> container_pb2.Signal.ValueType:
     try:
         return container_pb2.Signal.Value(wire)
     except ValueError:
-        known = ", ".join(n for n in container_pb2.Signal.keys() if n.startswith("SIG") and "RT" not in n)
+        known = ", ".join(
+            n for n in container_pb2.Signal.DESCRIPTOR.values_by_name if n.startswith("SIG") and "RT" not in n
+        )
         raise ValueError(f'stop signal: invalid value "{name}": allowed: {known}, SIGRTMIN+n, SIGRTMAX-n') from None
 
 

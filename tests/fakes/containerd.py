@@ -1,0 +1,320 @@
+"""A private containerd for tests: own root, state, socket, bridge and subnet; nothing is left behind.
+
+The fixture `containerd` starts one per test session, with a pause image, busybox and an image for user and environment
+tests already imported. Without root or without Debian's packages it skips and says what is missing; with CI=true in the
+environment that is a failure instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import ipaddress
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+import pytest
+
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.cri.connection import connect
+
+PAUSE = "glasslet.test/pause:1"
+BUSYBOX = "docker.io/library/busybox:1.36"
+CONFIGURED = "glasslet.test/configured:1"
+"""Busybox with USER 1234:2345, an environment of its own, an entrypoint (`echo`) and an argument (`from the image`)."""
+NAMED_USER = "glasslet.test/named-user:1"
+CNI_PLUGINS = ("/usr/lib/cni", "/opt/cni/bin")
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAMESPACE = "k8s.io"
+
+
+def images_script() -> ModuleType:
+    """scripts/images.py as a module."""
+    spec = importlib.util.spec_from_file_location("glasslet_images_script", REPOSITORY / "scripts" / "images.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def missing_requirement() -> str | None:
+    """What this machine lacks to run containers, in words; None when nothing does."""
+    if os.geteuid() != 0:
+        return "containers need root"
+    for program, package in (("containerd", "containerd"), ("ctr", "containerd"), ("runc", "runc"), ("ip", "iproute2")):
+        if shutil.which(program) is None:
+            return f"{program} is not installed (Debian: apt-get install {package})"
+    if cni_plugins() is None:
+        return "the CNI plugins are not installed (Debian: apt-get install containernetworking-plugins)"
+    if not Path("/bin/busybox").is_file():
+        return "/bin/busybox is not installed (Debian: apt-get install busybox-static)"
+    return None
+
+
+def cni_plugins() -> str | None:
+    """The folder of the CNI plugins."""
+    return next((folder for folder in CNI_PLUGINS if Path(folder, "bridge").exists()), None)
+
+
+class PrivateContainerd:
+    """One containerd process and what it leaves on the machine. `kill` and `start` may be called any number of times;
+    containers live on meanwhile. `stop` removes everything."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "containerd.sock"
+        self.endpoint = f"unix://{self.socket}"
+        self.log = folder / "containerd.log"
+        number = os.getpid() % 0xFFFF
+        self.bridge = f"glt{number:x}"
+        self.subnet = _free_subnet(number)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._write_configuration(_snapshotter(folder))
+
+    def start(self) -> None:
+        """Starts it and waits until it answers."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                ["containerd", "--config", str(self.folder / "config.toml")],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 30
+        while self._ctr("version", check=False).returncode != 0:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"containerd does not come up:\n{self.tail_of_log()}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As a crash: the process is gone at once, its containers go on."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def import_images(self, archive: Path) -> None:
+        """Makes the images of an OCI archive known."""
+        self._ctr("images", "import", "--snapshotter", self._snapshotter, str(archive))
+
+    def kill_task(self, task: str) -> None:
+        """Kills a container's (or sandbox's) main process behind the runtime's back."""
+        self._ctr("tasks", "kill", "-s", "SIGKILL", task)
+
+    def tail_of_log(self) -> str:
+        """The last lines of containerd's log."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:]) if self.log.exists() else ""
+
+    def stop(self) -> None:
+        """Ends every container, shim and the daemon; removes mounts, network namespaces, the bridge and all files."""
+        namespaces = self._network_namespaces()
+        if self._process is None:
+            with contextlib.suppress(RuntimeError, OSError):
+                self.start()
+        with contextlib.suppress(Exception):  # the daemon may be beyond asking; what follows needs no answers
+            asyncio.run(_remove_all_sandboxes(self.endpoint))
+        for task in self._ctr("tasks", "ls", "-q", check=False).stdout.split():
+            self._ctr("tasks", "rm", "--force", task, check=False)
+        if self._process is not None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(10)
+            self.kill()
+        self._end_shims()
+        _unmount_below(self.folder)
+        for namespace in namespaces:
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
+        subprocess.run(["ip", "link", "delete", self.bridge], check=False, capture_output=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _network_namespaces(self) -> list[str]:
+        """Names of the namespaces of our sandboxes, from containerd's own notes on them."""
+        found = []
+        for container in self._ctr("containers", "ls", "-q", check=False).stdout.split():
+            info = self._ctr("containers", "info", "--spec", container, check=False).stdout
+            with contextlib.suppress(ValueError, AttributeError):
+                spaces = json.loads(info).get("linux", {}).get("namespaces", [])
+                found += [Path(s["path"]).name for s in spaces if s["type"] == "network" and s.get("path")]
+        return [name for name in dict.fromkeys(found) if name.startswith("cni-")]
+
+    def _end_shims(self) -> None:
+        """Shims carry our socket on their command line; their containers are dead by now."""
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+                if b"containerd-shim" in command[0] and str(self.socket).encode() in command:
+                    os.kill(int(entry.name), signal.SIGKILL)
+
+    def _ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        command = ["ctr", "--address", str(self.socket), "--connect-timeout", "2s", "-n", NAMESPACE, *arguments]
+        return subprocess.run(command, check=check, capture_output=True, text=True, timeout=60)
+
+    def _write_configuration(self, snapshotter: str) -> None:
+        self._snapshotter = snapshotter
+        networks = self.folder / "net.d"
+        networks.mkdir()
+        (networks / "10-test.conflist").write_text(json.dumps(self._network()))
+        (self.folder / "config.toml").write_text(
+            f"""
+version = 2
+root = "{self.folder}/root"
+state = "{self.folder}/state"
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing",
+]
+[grpc]
+  address = "{self.socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{PAUSE}"
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+  restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".containerd]
+  snapshotter = "{snapshotter}"
+  default_runtime_name = "runc"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  Root = "{self.folder}/runc"
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "{cni_plugins()}"
+  conf_dir = "{networks}"
+"""
+        )
+
+    def _network(self) -> dict[str, object]:
+        """A bridge without masquerading: pods reach each other and this machine, nothing else."""
+        return {
+            "cniVersion": "0.4.0",
+            "name": f"glasslet-{self.bridge}",
+            "plugins": [
+                {
+                    "type": "bridge",
+                    "bridge": self.bridge,
+                    "isGateway": True,
+                    "ipMasq": False,
+                    "hairpinMode": True,
+                    "ipam": {
+                        "type": "host-local",
+                        "dataDir": str(self.folder / "ipam"),
+                        "ranges": [[{"subnet": self.subnet}]],
+                    },
+                },
+                {"type": "portmap", "capabilities": {"portMappings": True}, "snat": False},
+            ],
+        }
+
+
+class _Silent:
+    """A recorder and metrics that keep nothing."""
+
+    def wait(self, *_: object, **__: object) -> contextlib.nullcontext[None]:
+        return contextlib.nullcontext()
+
+    def operation(self, *_: object) -> None:
+        return
+
+
+async def _remove_all_sandboxes(endpoint: str) -> None:
+    """Through the CRI, so that networks are torn down as they were set up."""
+    silent = _Silent()
+    connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
+    try:
+        for pod in await connection.runtime.list_pods():
+            for sandbox in pod.sandboxes:
+                await connection.runtime.stop_sandbox(sandbox.id)
+                await connection.runtime.remove_sandbox(sandbox.id)
+    finally:
+        await connection.close()
+
+
+def _free_subnet(number: int) -> str:
+    """A /24 that no route of this machine touches."""
+    routes = subprocess.run(["ip", "-4", "route"], check=True, capture_output=True, text=True).stdout
+    used = []
+    for line in routes.splitlines():
+        with contextlib.suppress(ValueError, IndexError):
+            used.append(ipaddress.ip_network(line.split()[0]))
+    for step in range(4096):
+        subnet = ipaddress.ip_network(f"10.{200 + (number + step) // 256 % 40}.{(number + step) % 256}.0/24")
+        if not any(subnet.overlaps(other) for other in used if other.prefixlen > 0):
+            return str(subnet)
+    raise RuntimeError("no free subnet for test pods")
+
+
+def _snapshotter(folder: Path) -> str:
+    """overlayfs where the filesystem of the folder allows it."""
+    layers = [folder / name for name in ("lower", "upper", "work", "merged")]
+    for layer in layers:
+        layer.mkdir()
+    options = f"lowerdir={layers[0]},upperdir={layers[1]},workdir={layers[2]}"
+    mounted = subprocess.run(
+        ["mount", "-t", "overlay", "overlay", "-o", options, str(layers[3])], check=False, capture_output=True
+    )
+    if mounted.returncode == 0:
+        subprocess.run(["umount", str(layers[3])], check=True)
+    for layer in layers:
+        shutil.rmtree(layer, ignore_errors=True)
+    return "overlayfs" if mounted.returncode == 0 else "native"
+
+
+def _unmount_below(folder: Path) -> None:
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):
+        subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def containerd() -> Iterator[PrivateContainerd]:
+    """A running private containerd."""
+    if (missing := missing_requirement()) is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"real containerd tests must run in CI, but {missing}")
+        pytest.skip(f"REAL CONTAINERD TESTS NOT RUN: {missing}")
+    private = PrivateContainerd(Path(tempfile.mkdtemp(prefix="glt-")))
+    try:
+        private.start()
+        private.import_images(_test_images(private.folder))
+        yield private
+    finally:
+        private.stop()
+
+
+def _test_images(folder: Path) -> Path:
+    script = images_script()
+    archive = folder / "images.tar"
+    path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    script.write_archive(
+        archive,
+        [
+            script.pause_image((PAUSE,)),
+            script.busybox_image((BUSYBOX,)),
+            script.BuiltImage(
+                names=(CONFIGURED,),
+                entrypoint=("/bin/echo",),
+                command=("from", "the", "image"),
+                env=(path, "FROM_IMAGE=yes"),
+                user="1234:2345",
+                working_dir="/tmp",
+            ),
+            script.BuiltImage(names=(NAMED_USER,), command=("id",), user="nobody"),
+        ],
+    )
+    return archive
