@@ -77,10 +77,15 @@ def parse_path(text: str) -> list[str | int]:
 
 
 def format_path(path: Path) -> str:
-    """Steps as text: `spec.containers[0].name`."""
+    """Steps as text: `spec.containers[0].name`; keys that hold dots or brackets as `["a.b"]`."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif any(mark in step for mark in ".[]\"'"):
+            text += f'["{step}"]'
+        else:
+            text += f".{step}" if text else step
     return text
 
 

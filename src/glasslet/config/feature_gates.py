@@ -41,7 +41,7 @@ class GateFinding:
 
 
 def apply_gates(settings: Mapping[str, bool]) -> tuple[FeatureGates, list[GateFinding]]:
-    """The gates after `settings` (flag entries already merged over those of the file), and what is to say about them."""
+    """The gates after `settings` (flag entries merged over those of the file), and what is to say about them."""
     findings = []
     good = {}
     for name, value in settings.items():

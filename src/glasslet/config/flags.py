@@ -122,5 +122,4 @@ def _unknown(written: str, name: str, result: ParsedFlags) -> None:
 
 
 def _refuse(result: ParsedFlags, name: str, text: str, allowed: str, value: str = "") -> None:
-    problem = Problem(Step.PARSE, name, f"failed to parse kubelet flag: {text}", value, allowed, "command line")
-    result.problems.append(problem)
+    result.problems.append(Problem(Step.PARSE, name, text, value, allowed, "command line"))

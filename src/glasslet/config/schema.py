@@ -40,9 +40,14 @@ class Mismatch:
     found: str
 
     @property
+    def field(self) -> str:
+        """The path as text."""
+        return format_path(self.path) or "the document"
+
+    @property
     def message(self) -> str:
         """One line of text."""
-        return f"{format_path(self.path) or 'the document'}: want {self.wanted}, got {self.found}"
+        return f"{self.field}: want {self.wanted}, got {self.found}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def label_value_problem(value: str) -> str:
 
 
 def parse_taints(specs: list[str]) -> list[dict[str, str]]:
-    """Taints of `key=value:effect` or `key:effect`; an entry ending in `-` is checked and dropped. Raises ValueError."""
+    """Taints of `key=value:effect` or `key:effect`; one ending in `-` is checked and dropped. Raises ValueError."""
     made: list[dict[str, str]] = []
     seen = set()
     for spec in specs:
