@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glasslet.api.container import Container, EphemeralContainer
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.volume import Volume, VolumeProjection
 
@@ -33,9 +34,16 @@ def claim_or_bundle_reference(pod: Pod) -> str | None:
     return "static pods may not use ResourceClaims" if pod.spec.resource_claims else None
 
 
+def all_containers(spec: PodSpec) -> Iterator[Container | EphemeralContainer]:
+    """Regular, init and ephemeral containers."""
+    yield from spec.containers
+    yield from spec.init_containers
+    yield from spec.ephemeral_containers
+
+
 def _secret_names(spec: PodSpec) -> Iterator[str]:
     yield from (secret.name for secret in spec.image_pull_secrets)
-    for container in (*spec.containers, *spec.init_containers, *spec.ephemeral_containers):
+    for container in all_containers(spec):
         yield from (source.secret_ref.name for source in container.env_from if source.secret_ref)
         sources = [variable.value_from for variable in container.env if variable.value_from]
         yield from (source.secret_key_ref.name for source in sources if source.secret_key_ref)
@@ -60,7 +68,7 @@ def _secrets_of_volume(volume: Volume) -> Iterator[str]:
 
 
 def _config_map_names(spec: PodSpec) -> Iterator[str]:
-    for container in (*spec.containers, *spec.init_containers, *spec.ephemeral_containers):
+    for container in all_containers(spec):
         yield from (source.config_map_ref.name for source in container.env_from if source.config_map_ref)
         sources = [variable.value_from for variable in container.env if variable.value_from]
         yield from (source.config_map_key_ref.name for source in sources if source.config_map_key_ref)
