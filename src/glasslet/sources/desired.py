@@ -1,0 +1,72 @@
+"""DesiredPods: the owner of "which pods should run here"."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_update import PodUpdate
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.sources.merge import Known, Moment, merge
+
+_log = logging.getLogger(__name__)
+
+Deliver = Callable[[Sequence[PodUpdate]], None]
+"""Takes what changed, in the order to act on. An empty sequence only says that one more source has reported."""
+
+
+class DesiredPods:
+    """The desired pods of all sources. Only `update_source` changes them; readers get frozen values.
+
+    Nothing that is unknown may be cleaned up before `ready()`: a source that has not reported yet may want it.
+    """
+
+    def __init__(self, *, sources: Collection[str], deliver: Deliver, clock: Clock, recorder: Recorder) -> None:
+        self._known: dict[str, dict[PodUID, Known]] = {source: {} for source in sources}
+        self._waiting_for = set(sources)
+        self._deliver = deliver
+        self._clock = clock
+        self._recorder = recorder
+
+    def update_source(self, source: str, pods: Iterable[Pod]) -> None:
+        """Takes all pods that a source has now, and delivers what changed. `source` is one of the constructor's."""
+        first = source in self._waiting_for
+        merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
+        self._known[source] = merged.known
+        self._waiting_for.discard(source)
+        for pod in merged.duplicates:
+            self._report_duplicate(source, pod)
+        if merged.updates or first:
+            self._deliver(merged.updates)
+
+    def get(self, uid: PodUID) -> Pod | None:
+        """The desired pod with this UID."""
+        for known in self._known.values():
+            if uid in known:
+                return known[uid].pod
+        return None
+
+    def all(self) -> list[Pod]:
+        """All desired pods, source by source."""
+        return [entry.pod for known in self._known.values() for entry in known.values()]
+
+    def ready(self) -> bool:
+        """Whether every source has reported at least once."""
+        return not self._waiting_for
+
+    def waiting_for(self) -> frozenset[str]:
+        """Sources that have not reported yet."""
+        return frozenset(self._waiting_for)
+
+    def _report_duplicate(self, source: str, pod: Pod) -> None:
+        meta = pod.metadata
+        text = (
+            f"Error validating pod {meta.name}_{meta.namespace}({meta.uid}) from {source}"
+            f' due to duplicate pod name "{meta.name}", ignoring'
+        )
+        self._recorder.finding(text, pod=pod_ref(pod))
+        _log.warning("duplicate pod ignored", extra={"pod": str(pod_ref(pod)), "source": source})
