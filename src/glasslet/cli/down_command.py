@@ -1,0 +1,123 @@
+"""`glasslet down`: remove the pods that `up` runs, and what it started."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import click
+
+from glasslet.answers.pods import PodsAnswer
+from glasslet.cli import manifests, processes
+from glasslet.cli.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.failure import Failure, NotInTime
+from glasslet.cli.output import write
+from glasslet.cli.private_containerd import PrivateContainerd
+from glasslet.cli.state_dir import DEFAULT, StateDir
+
+_STOP_SECONDS = 15.0
+_MNT_DETACH = 2
+
+
+@click.command("down")
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="As given to `up`.")
+@click.option("--timeout", default=90.0, show_default=True, help="How long pods may take to end (s).")
+@click.option("--purge", is_flag=True, help="Remove the state folder too, with images, logs and records.")
+def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) -> None:
+    """Remove all pods that `up` runs, its agent, and the private containerd; with PATHs, only the pods of those.
+
+    Pods get their grace period. Images, logs and records stay for the next `up`, unless --purge is given.
+    """
+    if os.geteuid() != 0:
+        raise Failure("only root can remove pods; use sudo")
+    where = StateDir(state)
+    if paths:
+        removed = manifests.unlink(where.manifests, [Path(path).absolute() for path in paths])
+        if not removed:
+            raise Failure(f"none of {', '.join(paths)} runs here")
+        write(f"{removed} manifests removed; see `glasslet ps`")
+        return
+    take_down(where, seconds=timeout, purge=purge)
+
+
+def take_down(state: StateDir, *, seconds: float, purge: bool) -> None:
+    """All of `down`, in order: pods, agent, runtime, mounts, network, files."""
+    memory = state.recall()
+    containerd = PrivateContainerd(state, sandbox_image="")
+    agent = AgentProcess(state)
+    manifests.clear(state.manifests)
+    if memory is not None and (not memory.private or containerd.running() is not None):
+        _end_pods(state, agent, memory.endpoint, seconds=seconds)
+    agent.stop()
+    if containerd.folder.is_dir():
+        _end_containerd(state, containerd)
+    unmounted = _unmount_below(state.path) + _unmount_below(state.run)
+    _remove_bridge(containerd.bridge)
+    shutil.rmtree(state.run, ignore_errors=True)
+    state.forget()
+    if purge:
+        if _mounts_below(state.path):
+            raise Failure(f"{state.path} is kept: something is still mounted below it")
+        shutil.rmtree(state.path, ignore_errors=True)
+    note = f", {unmounted} left-over mounts undone" if unmounted else ""
+    write(f"all down{note}" if memory is not None else f"nothing ran at {state.path}{note}")
+
+
+def _end_pods(state: StateDir, agent: AgentProcess, endpoint: str, *, seconds: float) -> None:
+    """The agent itself ends them, each with its grace period: nothing is wanted any more."""
+    if agent.running() is None or not agent.client.answers():
+        state.make()
+        agent.start(AgentOptions(endpoint=endpoint, manifests=state.manifests, port=0, healthz_port=0))
+    until = time.monotonic() + seconds
+    shown: set[str] = set()
+    while True:
+        pods = agent.client.get("/pods", PodsAnswer).pods
+        facts = agent.facts()
+        for row in pods:
+            if (line := f"{row.namespace}/{row.name}  {row.now or row.phase}") and row.uid not in shown:
+                shown.add(row.uid)
+                write(line)
+        if facts.ready and not pods and not facts.runtime_pods:
+            return
+        if time.monotonic() > until:
+            left = ", ".join(f"{row.namespace}/{row.name}" for row in pods) or f"{facts.runtime_pods} in the runtime"
+            raise NotInTime(f"pods are still there after {seconds:g} s: {left}; see `glasslet why`, or try again")
+        time.sleep(0.1)
+
+
+def _end_containerd(state: StateDir, containerd: PrivateContainerd) -> None:
+    """Ends the private containerd, and shims that outlived their pods."""
+    if (pid := containerd.running()) is not None:
+        processes.stop(pid, seconds=_STOP_SECONDS)
+    containerd.pid_file.unlink(missing_ok=True)
+    for shim in processes.all_with(f"-address {containerd.socket}"):
+        processes.stop(shim, seconds=2.0)
+
+
+def _mounts_below(folder: Path) -> list[str]:
+    """Mount points below a folder, the deepest last mounted first."""
+    prefix = f"{folder}/"
+    points = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        point = line.split()[4].encode().decode("unicode_escape")
+        if point.startswith(prefix):
+            points.append(point)
+    return points[::-1]
+
+
+def _unmount_below(folder: Path) -> int:
+    points = _mounts_below(folder)
+    libc = ctypes.CDLL(None, use_errno=True)
+    return sum(libc.umount2(os.fsencode(point), _MNT_DETACH) == 0 for point in points)
+
+
+def _remove_bridge(name: str) -> None:
+    if Path(f"/sys/class/net/{name}").exists() and (
+        ip := shutil.which("ip", path=os.environ.get("PATH", "") + ":/sbin")
+    ):
+        subprocess.run([ip, "link", "delete", name], capture_output=True, check=False)  # noqa: S603

@@ -1,0 +1,206 @@
+"""`glasslet up`: run pods from manifests on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+import msgspec
+
+from glasslet.answers.pods import PodRow, PodsAnswer
+from glasslet.cli import manifests
+from glasslet.cli.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.failure import Failure, NotInTime
+from glasslet.cli.output import on_terminal, write
+from glasslet.cli.private_containerd import PrivateContainerd
+from glasslet.cli.ps_command import changes, pods_table
+from glasslet.cli.state_dir import DEFAULT, Remembered, StateDir
+
+_LOOK_SECONDS = 0.25
+
+
+class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `up`."""
+
+    paths: tuple[str, ...]
+    container_runtime_endpoint: str
+    image_archives: tuple[Path, ...]
+    sandbox_image: str
+    until_ready: float | None
+    detach: bool
+    port: int
+    healthz_port: int
+    hostname: str
+    verbosity: int
+
+
+@click.command("up")
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="Where all is kept.")
+@click.option(
+    "--container-runtime-endpoint", default="", help="A runtime that runs already; else a private containerd."
+)
+@click.option(
+    "--image-archive",
+    "image_archives",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An image to import first (OCI or docker archive); may be repeated.",
+)
+@click.option("--sandbox-image", default="registry.k8s.io/pause:3.10", show_default=True, help="The private one's.")
+@click.option(
+    "--until-ready", type=click.FloatRange(min=0), help="Return when all pods are settled, at most so long (s)."
+)
+@click.option("--detach", is_flag=True, help="Leave the agent running in the background.")
+@click.option("--port", default=10250, show_default=True, type=click.IntRange(0, 65535), help="HTTPS port; 0: none.")
+@click.option("--healthz-port", default=10248, show_default=True, type=click.IntRange(0, 65535), help="0: none.")
+@click.option("--hostname", default="", help="The node's name; else this machine's.")
+@click.option("-v", "--verbosity", default=2, show_default=True, help="How much the agent logs.")
+def command(state: Path, **options: Any) -> None:
+    """Run pods from manifests on this machine, without a cluster.
+
+    PATH is a manifest, a folder of manifests, or - for standard input; what earlier calls named runs on. Ctrl-C ends the
+    agent and leaves the pods; `glasslet down` removes them.
+    """
+    if os.geteuid() != 0:
+        raise Failure("only root can run pods; use sudo")
+    bring_up(StateDir(state), UpOptions(**options))
+
+
+def bring_up(state: StateDir, options: UpOptions) -> None:
+    """All of `up`, in order: files, runtime, images, agent, table."""
+    files = manifests.wanted_files([path for path in options.paths if path != "-"])
+    state.make()
+    agent = AgentProcess(state)
+    endpoint = _runtime(state, options)
+    manifests.link(state.manifests, files)
+    if "-" in options.paths:
+        manifests.keep_standard_input(state.manifests)
+    if agent.running() is not None and agent.client.answers():
+        write(f"the agent runs already (pid {agent.running()}); pods are added to it")
+    else:
+        agent.start(
+            AgentOptions(
+                endpoint=endpoint,
+                manifests=state.manifests,
+                port=options.port,
+                healthz_port=options.healthz_port,
+                hostname=options.hostname,
+                verbosity=options.verbosity,
+            )
+        )
+    watching = Watching(agent, manifests.FollowedFolders(state.manifests, options.paths))
+    if options.detach:
+        if options.until_ready is not None:
+            watching.run(until_ready=options.until_ready)
+        write(_farewell(state, agent))
+        return
+    try:
+        watching.run(until_ready=options.until_ready)
+    finally:
+        agent.stop()
+        write(f"the agent has ended, its pods run on; `glasslet down{_state_option(state)}` removes them")
+
+
+class Watching:
+    """Shows the pods until they are settled, or until Ctrl-C or TERM."""
+
+    def __init__(self, agent: AgentProcess, folders: manifests.FollowedFolders) -> None:
+        self.agent = agent
+        self.folders = folders
+        self.ended = False
+
+    def run(self, *, until_ready: float | None) -> None:
+        """Raises NotInTime if pods are not settled within `until_ready` seconds, Failure if the agent ends."""
+        deadline = time.monotonic() + until_ready if until_ready is not None else None
+        with ExitStack() as stack:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                stack.callback(signal.signal, number, signal.signal(number, self._end))
+            show = self._shower(stack)
+            while not self.ended:
+                self.folders.look()
+                pods = self._pods()
+                show(pods)
+                if deadline is not None and self._settled(pods):
+                    return
+                if deadline is not None and time.monotonic() > deadline:
+                    raise NotInTime(f"not settled after {until_ready:g} s: {_unsettled(pods)}")
+                time.sleep(_LOOK_SECONDS)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.ended = True
+
+    def _pods(self) -> Sequence[PodRow]:
+        try:
+            return self.agent.client.get("/pods", PodsAnswer).pods
+        except Failure:
+            if self.ended or self.agent.running() is not None:
+                return ()
+            raise self.agent.failed("the agent has ended") from None
+
+    def _settled(self, pods: Sequence[PodRow]) -> bool:
+        """All that is asked for is there, and none of it changes by waiting."""
+        facts = self.agent.facts()
+        expected = min(1, len(list(self.folders.folder.iterdir())))
+        if facts.findings and not pods:
+            return True
+        return facts.ready and len(pods) >= max(expected, facts.desired_pods) and all(row.settled for row in pods)
+
+    @staticmethod
+    def _shower(stack: ExitStack) -> Callable[[Sequence[PodRow]], None]:
+        if on_terminal():
+            from glasslet.cli.live_table import live_table
+
+            shown = stack.enter_context(live_table())
+            return lambda pods: shown(pods_table(pods, datetime.now(UTC)))
+        before: dict[str, tuple[str, ...]] = {}
+
+        def lines(pods: Sequence[PodRow]) -> None:
+            for line in changes(before, pods, datetime.now(UTC)):
+                write(line)
+
+        return lines
+
+
+def _runtime(state: StateDir, options: UpOptions) -> str:
+    """The runtime's endpoint; a private containerd runs when this returns, and has the images."""
+    given = options.container_runtime_endpoint
+    before = state.recall()
+    if not given and before is not None and not before.private and AgentProcess(state).running() is not None:
+        return before.endpoint
+    if given:
+        if options.image_archives:
+            raise Failure("--image-archive: only for the private containerd; import into your runtime by its own tool")
+        state.remember(Remembered(endpoint=given, private=False))
+        return given
+    containerd = PrivateContainerd(state, sandbox_image=options.sandbox_image)
+    containerd.ensure()
+    state.remember(Remembered(endpoint=containerd.endpoint, private=True))
+    for archive in options.image_archives:
+        containerd.import_archive(archive)
+    return containerd.endpoint
+
+
+def _unsettled(pods: Sequence[PodRow]) -> str:
+    names = [f"{row.namespace}/{row.name} ({row.now or row.phase})" for row in pods if not row.settled]
+    return ", ".join(names) or "no pods yet"
+
+
+def _farewell(state: StateDir, agent: AgentProcess) -> str:
+    root = "" if state.path == DEFAULT else f"export GLASSLET_ROOT={state.root_dir}; "
+    return (
+        f"the agent runs in the background (pid {agent.running()}, log {state.agent_log})\n"
+        f"see:  {root}glasslet ps\nstop: glasslet down{_state_option(state)}"
+    )
+
+
+def _state_option(state: StateDir) -> str:
+    return "" if state.path == DEFAULT else f" --state {state.path}"
