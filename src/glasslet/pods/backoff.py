@@ -1,8 +1,8 @@
 """Restart back-off of one pod's containers. Pure: entries in, entries out.
 
 The first restart is immediate; then each waits longer, counted from the end of the newest instance. A container that
-ran longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh entry.
-In memory only: a restarted agent has forgotten it, as upstream's has.
+ran longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh
+entry. In memory only: a restarted agent has forgotten it, as upstream's has.
 """
 
 from __future__ import annotations
@@ -85,9 +85,3 @@ def restarted(
 
 def _forgiven(entry: BackOffEntry, finished_at: datetime, limits: BackOffLimits) -> bool:
     return (finished_at - entry.since).total_seconds() > limits.reset
-
-
-def delay_text(seconds: float) -> str:
-    """A delay as the API shows it: `10s`, `1m20s`, `5m0s`."""
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f}m{rest:g}s" if minutes else f"{rest:g}s"

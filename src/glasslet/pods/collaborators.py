@@ -43,6 +43,9 @@ class ImageProblem(Protocol):
     def reason(self) -> str: ...
     @property
     def message(self) -> str: ...
+    @property
+    def retry_at(self) -> float | None:
+        """Loop time from which on asking again makes sense; None: not by itself."""
 
 
 class Images(Protocol):
@@ -103,7 +106,7 @@ class Cgroups(Protocol):
 class EventSink(Protocol):
     """Takes events for the API (`kubeapi`); without an API server they are logged. Never blocks, never raises."""
 
-    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "") -> None:
+    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None:
         """`type_` is Normal or Warning; `field_path` names a container, "" for the pod."""
 
 

@@ -75,6 +75,18 @@ class Executor:
                 break
         return failures
 
+    async def stop(self, memory: PodMemory, *, grace: int) -> None:
+        """Stops all that runs of the pod within `grace` seconds. Raises StepFailed."""
+        await self._verbs.stopper.stop(memory.pod, grace=grace)
+
+    async def give_back(self, memory: PodMemory) -> None:
+        """Unmounts the volumes and removes the cgroup of a stopped pod. Raises StepFailed."""
+        await self._verbs.preparer.give_back(memory)
+
+    async def remove(self, memory: PodMemory) -> None:
+        """Removes all that is left of a stopped pod. Raises StepFailed."""
+        await self._verbs.remover.remove(memory.ref)
+
     async def _run_together(self, memory: PodMemory, actions: Sequence[Action]) -> list[StepFailed]:
         failures: list[StepFailed] = []
 

@@ -24,7 +24,7 @@ from glasslet.runtime.protocols import RuntimeService
 
 
 class Condemned(Struct, frozen=True, kw_only=True):
-    """A container that is to end. `grace`: seconds for hook, turn and stop together; `message`: text of event Killing."""
+    """A container that is to end. `grace`: seconds for hook, turn and stop together; `message`: of event Killing."""
 
     pod: Pod
     container: Container

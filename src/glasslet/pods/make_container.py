@@ -13,7 +13,7 @@ from glasslet.pods.collaborators import WARNING, Images, Observed, PodFiles
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
+from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.labels import RESTART_COUNT
@@ -103,8 +103,15 @@ class ContainerMaker:
             found = await self._images.ensure(memory.pod, container, sandbox=sandbox, auths=())
             if isinstance(found, Image):
                 return found
-            waiting = Waiting(reason=found.reason, message=found.message)
-            raise StepFailed(container.name, f"{found.reason}: {found.message}", waiting=waiting)
+            # Asked again soon after a failed pull, the image manager tells when it will try again: then that counts.
+            backs_off = found.reason == "ImagePullBackOff"
+            raise StepFailed(
+                container.name,
+                f"{found.reason}: {found.message}",
+                retry=Retry.LATER if found.retry_at is None else Retry.SOON,
+                retry_at=found.retry_at if backs_off else None,
+                waiting=Waiting(reason=found.reason, message=found.message),
+            )
 
     async def _spec(
         self, memory: PodMemory, action: StartContainer, home: _Home, image: Image, attempt: int

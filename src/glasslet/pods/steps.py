@@ -30,13 +30,22 @@ class Retry(Enum):
 
 class StepFailed(Exception):
     """An action failed. `key`: container name or POD_LEVEL; `waiting`: what the API shows for the container from now
-    on until a start succeeds."""
+    on until a start succeeds. `retry_at`: monotonic time of the next try, where that is known better than `retry`."""
 
-    def __init__(self, key: str, why: str, *, retry: Retry = Retry.LATER, waiting: Waiting | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        why: str,
+        *,
+        retry: Retry = Retry.LATER,
+        retry_at: float | None = None,
+        waiting: Waiting | None = None,
+    ) -> None:
         super().__init__(why)
         self.key = key
         self.why = why
         self.retry = retry
+        self.retry_at = retry_at
         self.waiting = waiting
 
 

@@ -1,4 +1,4 @@
-"""Who gets the signal when, while a whole pod stops: regular containers at once, sidecars after them in reverse order."""
+"""Who gets the signal when, while a whole pod stops: regular containers at once, sidecars after them in reverse."""
 
 from __future__ import annotations
 

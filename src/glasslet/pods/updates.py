@@ -22,11 +22,10 @@ class Kill(Struct, frozen=True, kw_only=True):
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """Everything asked since the last look. `again`: after its removal the same UID was added anew."""
+    """Everything asked since the last look: the newest pod, and whether it has to stop."""
 
     pod: Pod | None = None
     kill: Kill | None = None
-    again: PodUpdate | None = None
 
 
 def ask_of(update: PodUpdate) -> Ask:
@@ -39,19 +38,9 @@ def ask_of(update: PodUpdate) -> Ask:
     return Ask(pod=update.pod, kill=kill)
 
 
-def add_to(old: Ask, update: PodUpdate) -> Ask:
-    """`old` and then this update. An ADD after a removal is kept apart: it starts afresh once the old life ended."""
-    gone = old.kill is not None and old.kill.removed
-    if not gone:
-        return merge(old, ask_of(update))
-    if update.kind is UpdateKind.REMOVE:
-        return Ask(pod=old.pod, kill=old.kill, again=None)
-    return Ask(pod=old.pod, kill=old.kill, again=update)
-
-
 def merge(old: Ask, new: Ask) -> Ask:
     """Both asked, `new` last."""
-    return Ask(pod=new.pod or old.pod, kill=merge_kills(old.kill, new.kill), again=new.again or old.again)
+    return Ask(pod=new.pod or old.pod, kill=merge_kills(old.kill, new.kill))
 
 
 def merge_kills(old: Kill | None, new: Kill | None) -> Kill | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
-from glasslet.pods.backoff import back_off_key, delay_text, held_until
+from glasslet.pods.backoff import back_off_key, held_until
 from glasslet.pods.planner.actions import Role, StartContainer
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import is_changed, newest, newest_ended
@@ -12,6 +12,7 @@ from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.facts import Waiting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
+from glasslet.runtime.observed.durations import go_duration
 
 
 def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> None:
@@ -54,6 +55,6 @@ def _can_be_adopted(given: PlanInput, container: Container, instance: ObservedCo
 def _back_off_message(pod: Pod, container: str, delay: float) -> str:
     meta = pod.metadata
     return (
-        f"back-off {delay_text(delay)} restarting failed container={container} "
+        f"back-off {go_duration(delay)} restarting failed container={container} "
         f"pod={meta.name}_{meta.namespace}({meta.uid})"
     )

@@ -1,0 +1,42 @@
+"""What ended containers left in their termination message files, read once per instance."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from glasslet.pods.collaborators import PodFiles
+from glasslet.pods.steps import PodMemory
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.model import ContainerPhase, ObservedPod
+
+SHOWN = 2
+"""Instances per container: the API shows state and lastState."""
+
+
+class LastWords:
+    """Reads termination messages into a pod's memory."""
+
+    def __init__(self, *, files: PodFiles, recorder: Recorder) -> None:
+        self._files = files
+        self._recorder = recorder
+
+    async def read(self, memory: PodMemory, observed: ObservedPod | None) -> None:
+        """Reads what is new; forgets instances that are gone."""
+        known, fresh = memory.termination_messages, {}
+        spec = memory.pod.spec
+        for container in (*spec.init_containers, *spec.containers):
+            instances = [c for c in (observed.containers if observed else ()) if c.name == container.name]
+            for instance in instances[:SHOWN]:
+                if instance.phase is not ContainerPhase.EXITED:
+                    continue
+                if (message := known.get(instance.id)) is None:
+                    try:
+                        # The runtime's own words are joined where the status is built, not here.
+                        silent = replace(instance, message="")
+                        message = await self._files.termination_message(memory.pod, container, silent)
+                    except OSError as error:
+                        why = f"termination message of {container.name} could not be read: {error.strerror}"
+                        self._recorder.finding(why, pod=memory.ref)
+                        message = ""
+                fresh[instance.id] = message
+        memory.termination_messages = fresh

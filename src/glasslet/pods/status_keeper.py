@@ -1,0 +1,70 @@
+"""The status of one pod as this agent tells it: built from facts, published when it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_status import PodStatus
+from glasslet.concurrency.clock import Clock
+from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
+from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
+from glasslet.pods.steps import PodMemory
+from glasslet.runtime.facts import StatusFacts
+from glasslet.runtime.model import ObservedPod
+
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusServices:
+    """What statuses are made with. `finished` is called once per pod, with its final status, when nothing of it is in
+    use any more: from then on its API object may be deleted."""
+
+    build: StatusBuilder
+    publish: Publish
+    probes: ProbeOutcomes
+    host_ips: Callable[[], tuple[str, ...]]
+    finished: Callable[[Pod, PodStatus], None]
+
+
+class StatusKeeper:
+    """Remembers what was told of one pod last."""
+
+    def __init__(self, *, services: StatusServices, clock: Clock, first: PodStatus) -> None:
+        self._services = services
+        self._clock = clock
+        self._published: PodStatus | None = None
+        self.status = first
+
+    @property
+    def ended(self) -> bool:
+        """Whether the phase is terminal."""
+        return self.status.phase in ENDED
+
+    def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State) -> None:
+        """Builds the status of now, and publishes it if it differs from the last one."""
+        self.status = self._services.build(
+            StatusFacts(
+                pod=memory.pod,
+                now=self._clock.now(),
+                observed=observed,
+                previous=self.status,
+                waiting=memory.start_failures,
+                probes=self._services.probes(pod_ref(memory.pod)),
+                termination_messages=memory.termination_messages,
+                verdict=None if isinstance(state, Syncing) else state.verdict,
+                terminating=not isinstance(state, Syncing),
+                finished=isinstance(state, Terminated | Finished),
+                host_ips=self._services.host_ips(),
+            )
+        )
+        if self.status != self._published:
+            self._published = self.status
+            self._services.publish(memory.pod, self.status)
+
+    def finish(self, memory: PodMemory) -> None:
+        """Says that the last status told is the final one."""
+        self._services.finished(memory.pod, self.status)

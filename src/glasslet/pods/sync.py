@@ -1,0 +1,146 @@
+"""Bringing a pod that is to run where its spec wants it: plan, act, look, again, until the plan is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import Struct
+
+from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
+from glasslet.pods.executor import Executor
+from glasslet.pods.holds import hold_back
+from glasslet.pods.last_words import LastWords
+from glasslet.pods.lifecycle import Syncing
+from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status_keeper import StatusKeeper
+from glasslet.pods.steps import PodMemory, Retry, StepFailed
+from glasslet.record.stations import Station, WaitKind
+from glasslet.runtime.errors import RuntimeCallError
+
+
+class Quiet(Struct, frozen=True, kw_only=True):
+    """Nothing to do now. `next_at`: when the plan may change by itself."""
+
+    waits: tuple[PlannedWait, ...] = ()
+    next_at: datetime | None = None
+
+
+class RanOut(Struct, frozen=True, kw_only=True):
+    """The pod is done: nothing runs and nothing will."""
+
+
+class PastDeadline(Struct, frozen=True, kw_only=True):
+    """activeDeadlineSeconds passed."""
+
+
+Settled = Quiet | RanOut | PastDeadline
+
+
+class PodSync:
+    """Syncs one pod at a time, for any number of workers."""
+
+    def __init__(
+        self,
+        *,
+        executor: Executor,
+        observed: Observed,
+        probes: ProbeOutcomes,
+        last_words: LastWords,
+        report: Reporting,
+        settings: WorkerSettings,
+    ) -> None:
+        self._executor = executor
+        self._observed = observed
+        self._probes = probes
+        self._last_words = last_words
+        self._recorder = report.recorder
+        self._events = report.events
+        self._clock = report.clock
+        self._settings = settings
+
+    async def settle(self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool]) -> Settled:
+        """Plans and acts until there is nothing to do. `news()` takes in mail between rounds; False ends the sync."""
+        await self._know(memory)
+        done: tuple[Action, ...] = ()
+        while news():
+            seen = self._observed.get(memory.ref.uid)
+            await self._last_words.read(memory, seen)
+            found = plan(self._input(memory, keeper))
+            self._take_over_waiting(memory, found)
+            keeper.tell(memory, seen, Syncing())
+            if found.past_deadline:
+                return PastDeadline()
+            if found.ended or keeper.ended:
+                return RanOut()
+            if not found.actions:
+                return Quiet(waits=found.waits, next_at=found.next_at)
+            if found.actions == done and seen is self._observed.get(memory.ref.uid):
+                self._stalled(memory, found)
+                continue
+            await self._act(memory, found)
+            done = found.actions if seen is self._observed.get(memory.ref.uid) else ()
+        return Quiet()
+
+    async def _know(self, memory: PodMemory) -> None:
+        """Nothing may be made for a pod before it is known what there is of it."""
+        if not self._observed.synced.is_set():
+            with self._recorder.wait(WaitKind.CRI_CALL, on="first list of the runtime"):
+                await self._observed.synced.wait()
+        if not self._observed.settled(memory.ref.uid):
+            try:
+                await self._observed.refresh(memory.ref.uid)
+            except RuntimeCallError as error:
+                why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
+                self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+
+    def _input(self, memory: PodMemory, keeper: StatusKeeper) -> PlanInput:
+        return PlanInput(
+            pod=memory.pod,
+            now=self._clock.now(),
+            observed=self._observed.get(memory.ref.uid),
+            probes=self._probes(memory.ref),
+            back_offs=memory.back_offs,
+            limits=self._settings.limits,
+            holds=memory.holds,
+            unstartable=memory.unstartable,
+            prepared=memory.volumes is not None,
+            sandbox_attempt_from=memory.sandbox_attempt_from,
+            started_at=keeper.status.start_time,
+        )
+
+    async def _act(self, memory: PodMemory, found: Plan) -> None:
+        self._recorder.decided("plan", actions=[_in_words(action) for action in found.actions])
+        self._recorder.passed(Station.PLANNED)
+        for failure in await self._executor.run(memory, found.actions):
+            self._hold(memory, failure)
+
+    def _hold(self, memory: PodMemory, failure: StepFailed) -> None:
+        hold = hold_back(memory, failure, clock=self._clock, settings=self._settings)
+        self._recorder.decided("try again later", container=failure.key, why=hold.why, at=hold.until.isoformat())
+
+    def _stalled(self, memory: PodMemory, found: Plan) -> None:
+        """The same plan twice on the same view: acting changed nothing. Better slow than a busy loop."""
+        for key in {getattr(action, "name", POD_LEVEL) for action in found.actions}:
+            self._hold(memory, StepFailed(key, "the last try changed nothing", retry=Retry.SOON))
+
+    def _take_over_waiting(self, memory: PodMemory, found: Plan) -> None:
+        """Keeps a back-off visible until the next start succeeds, and tells of it once."""
+        for name, waiting in found.waiting.items():
+            if memory.start_failures.get(name) != waiting:
+                memory.start_failures[name] = waiting
+                self._tell_back_off(memory, name)
+
+    def _tell_back_off(self, memory: PodMemory, name: str) -> None:
+        meta = memory.pod.metadata
+        roles = {c.name: "initContainers" for c in memory.pod.spec.init_containers}
+        path = f"spec.{roles.get(name, 'containers')}{{{name}}}"
+        text = f"Back-off restarting failed container {name} in pod {meta.name}_{meta.namespace}({meta.uid})"
+        self._events(memory.ref, WARNING, "BackOff", text, path)
+
+
+def _in_words(action: Action) -> str:
+    name = getattr(action, "name", "")
+    return f"{type(action).__name__} {name}".rstrip()

@@ -1,0 +1,198 @@
+"""All pod workers: the only entry for sources, eviction, probes, server. Says of each pod where it is in its life."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from msgspec import Struct
+
+from glasslet.api.meta import ObjectMeta
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.api.pod_status import PodStatus
+from glasslet.api.pod_update import PodUpdate, UpdateKind
+from glasslet.concurrency.supervision import Supervisor
+from glasslet.pods.assembly import PodServices, build_executor
+from glasslet.pods.grace import MIN_GRACE
+from glasslet.pods.last_words import LastWords
+from glasslet.pods.lifecycle import State
+from glasslet.pods.name_queue import NameQueue
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status_keeper import StatusKeeper, StatusServices
+from glasslet.pods.sync import PodSync
+from glasslet.pods.updates import Kill
+from glasslet.pods.worker import PodWorker
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station
+from glasslet.runtime.facts import Verdict
+from glasslet.runtime.model import ObservedPod
+
+ORPHAN_SOURCE = "runtime"
+"""Source of pods that only the runtime knows."""
+
+
+class PodView(Struct, frozen=True, kw_only=True):
+    """One pod as the server and the command line show it. `lifecycle`: syncing, terminating, terminated or finished,
+    `since` then."""
+
+    pod: Pod
+    status: PodStatus
+    lifecycle: str
+    since: datetime
+    source: str
+
+    @property
+    def ref(self) -> PodRef:
+        """The pod's identity."""
+        return pod_ref(self.pod)
+
+
+class PodWorkers:
+    """Owns one task per pod. Methods but `run` return at once and are called in the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        services: PodServices,
+        status: StatusServices,
+        report: Reporting,
+        settings: WorkerSettings,
+    ) -> None:
+        self._services = services
+        self._status = status
+        self._report = report
+        self._settings = settings
+        self._executor = build_executor(services, report, settings.limits)
+        self._last_words = LastWords(files=services.files, recorder=report.recorder)
+        self._names = NameQueue(report.recorder)
+        self._supervisor = Supervisor()
+        self._workers: dict[PodUID, PodWorker] = {}
+        self._sync = PodSync(
+            executor=self._executor,
+            observed=services.observed,
+            probes=status.probes,
+            last_words=self._last_words,
+            report=report,
+            settings=settings,
+        )
+
+    async def run(self) -> None:
+        """Runs the workers until cancelled. Then nobody manages the pods any more; containers stay as they are."""
+        unsubscribe = self._services.observed.subscribe(self._on_observed)
+        try:
+            await self._supervisor.run()
+        finally:
+            unsubscribe()
+
+    def update(self, update: PodUpdate) -> None:
+        """Takes a source's update. The removal of an unknown pod is nothing to do."""
+        uid = pod_ref(update.pod).uid
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.deliver(update)
+        elif update.kind is not UpdateKind.REMOVE:
+            self._begin(update)
+
+    def kill(self, uid: PodUID, verdict: Verdict | None = None, grace: int | None = None) -> None:
+        """Stops the pod for good; it shows `verdict`. `grace`: seconds, None: the pod's own. Unknown pods are left."""
+        if (worker := self._workers.get(uid)) is not None:
+            worker.kill(Kill(grace=grace, verdict=verdict))
+
+    def stop_orphan(self, observed: ObservedPod) -> None:
+        """Stops and removes a pod that only the runtime knows; hooks run as far as annotations hold them."""
+        meta = ObjectMeta(name=observed.name, namespace=observed.namespace, uid=observed.uid)
+        update = PodUpdate(
+            kind=UpdateKind.ADD, pod=Pod(metadata=meta), source=ORPHAN_SOURCE, seen_at=self._report.clock.monotonic()
+        )
+        if observed.uid not in self._workers:
+            self._begin(update, Kill(grace=MIN_GRACE, removed=True))
+
+    def wake(self, uid: PodUID, *, retry: bool = False) -> None:
+        """Something that the pod's plan depends on changed (a probe result). `retry`: end pauses after failures too."""
+        if (worker := self._workers.get(uid)) is not None:
+            worker.wake(retry=retry)
+
+    def wake_all(self, *, retry: bool = False) -> None:
+        """The same for every pod: the network became ready, the runtime came back."""
+        for worker in self._workers.values():
+            worker.wake(retry=retry)
+
+    def lifecycle(self, uid: PodUID) -> State | None:
+        """Where the pod is in its life; None if there is no worker for it."""
+        worker = self._workers.get(uid)
+        return worker.state if worker is not None else None
+
+    def knows(self, uid: PodUID) -> bool:
+        """Whether a worker looks after this pod."""
+        return uid in self._workers
+
+    def snapshot(self) -> list[PodView]:
+        """All pods that sources gave, in the order they came."""
+        return [self._view(worker) for worker in self._workers.values() if worker.source != ORPHAN_SOURCE]
+
+    def view(self, uid: PodUID) -> PodView | None:
+        """One pod."""
+        worker = self._workers.get(uid)
+        return self._view(worker) if worker is not None else None
+
+    def __iter__(self) -> Iterator[PodUID]:
+        return iter(tuple(self._workers))
+
+    def _view(self, worker: PodWorker) -> PodView:
+        return PodView(
+            pod=worker.memory.pod,
+            status=worker.keeper.status,
+            lifecycle=type(worker.state).__name__.lower(),
+            since=worker.since,
+            source=worker.source,
+        )
+
+    def _begin(self, first: PodUpdate, kill: Kill | None = None) -> None:
+        ref = pod_ref(first.pod)
+        services = self._status if first.source != ORPHAN_SOURCE else _told_to_nobody(self._status)
+        keeper = StatusKeeper(services=services, clock=self._report.clock, first=first.pod.status)
+        worker = PodWorker(
+            first=first,
+            sync=self._sync,
+            executor=self._executor,
+            observed=self._services.observed,
+            keeper=keeper,
+            names=self._names,
+            last_words=self._last_words,
+            report=self._report,
+            settings=self._settings,
+        )
+        if kill is not None:
+            worker.kill(kill)
+        self._workers[ref.uid] = worker
+        with working_for(ref):
+            self._report.recorder.passed(Station.WOKEN)
+
+        async def live() -> None:
+            await worker.run()
+            self._ended(worker)
+
+        self._supervisor.start(f"pod {ref}", live)
+
+    def _ended(self, worker: PodWorker) -> None:
+        del self._workers[worker.ref.uid]
+        self._names.leave(worker.memory.pod)
+        if worker.again is not None:
+            self._begin(worker.again)
+
+    def _on_observed(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
+        if (worker := self._workers.get(uid)) is not None:
+            worker.changed()
+
+
+def _told_to_nobody(services: StatusServices) -> StatusServices:
+    """For pods that no source knows: nobody asks for their status."""
+
+    def ignore(pod: Pod, status: PodStatus) -> None:
+        return None
+
+    return replace(services, publish=ignore, finished=ignore)
