@@ -39,8 +39,9 @@ class NodeAddressInputs(NamedTuple):
 
 
 def choose_node_ips(inputs: NodeAddressInputs) -> tuple[str, ...]:
-    """The node's addresses (InternalIP): --node-ip; else the name if it is an address; else the first usable address the
-    name resolves to, the preferred family first; else one of the default route's interface. Raises NodeAddressUnknown."""
+    """The node's addresses (InternalIP): --node-ip; else the name if it is an address; else the first usable address
+    that the name resolves to, the preferred family first; else one of the default route's interface. Raises
+    NodeAddressUnknown."""
     requested = [_parsed(text) for text in inputs.requested]
     fixed = [ip for ip in requested if not ip.is_unspecified]
     for own in fixed:
@@ -57,8 +58,8 @@ def choose_node_ips(inputs: NodeAddressInputs) -> tuple[str, ...]:
     chosen = _first_of_family(usable, version) or _of_default_route(inputs, version)
     if chosen is None:
         raise NodeAddressUnknown(
-            f"can't get ip address of node {inputs.node_name}: its name resolves to no address of this machine and there "
-            "is no default route; set --node-ip"
+            f"can't get ip address of node {inputs.node_name}: its name resolves to no address of this machine and "
+            "there is no default route; set --node-ip"
         )
     return (str(chosen),)
 

@@ -18,8 +18,8 @@ from glasslet.host.files import make_directory
 from glasslet.host.mount_table import MountTable, resolved
 
 _MAX_LINKS = 40
-# <volume>/<container>/<index>
-_PLACE_DEPTH = 3
+# Places are at <container>/<index> below the directory of their volume.
+_PLACE_DEPTH = 2
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,7 +52,7 @@ def bind_sub_path(mounts: BindMounts, *, volume: str, path: str, target: str) ->
 
 
 def release_sub_paths(mounts: BindMounts, directory: str) -> None:
-    """Takes off every bind mount below a pod's sub-path directory and removes the places. Only empty files and
+    """Takes off every bind mount below the sub-path directory of one volume and removes the places. Only empty files and
     directories are removed. Raises OSError."""
     where = resolved(directory)
     for entry in mounts.table().at_or_below(where):
@@ -65,8 +65,8 @@ def release_sub_paths(mounts: BindMounts, directory: str) -> None:
 
 @contextmanager
 def open_inside(volume: str, path: str) -> Iterator[int]:
-    """A descriptor of what `path` is inside `volume`; missing elements are made. Raises OutsideVolume for links and `..`
-    that lead out, absolute links included, OSError for the rest."""
+    """A descriptor of what `path` is inside `volume`; missing elements are made. Raises OutsideVolume for links and
+    `..` that lead out, absolute links included, OSError for the rest."""
     with ExitStack() as opened:
         root = _keep(opened, os.open(os.path.realpath(volume), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         mode = stat.S_IMODE(os.fstat(root).st_mode)

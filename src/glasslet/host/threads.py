@@ -1,8 +1,9 @@
 """Hands calls that can hang (unmount, a stat on a dead network volume, a name look-up) to threads, so that the loop
 never waits for the kernel.
 
-A thread cannot be stopped: when a call runs out of time its caller goes on, its slot stays taken until the kernel lets
-go, and the same work is not started a second time meanwhile. Threads are daemons: a hung one never holds up exit.
+A thread cannot be stopped: when a call runs out of time, or its caller is cancelled, the caller goes on, the slot stays
+taken until the kernel lets go, and other work on the same thing waits for it. Threads are daemons: a hung one never
+holds up exit.
 """
 
 from __future__ import annotations
@@ -32,65 +33,83 @@ class HostCallStuck(TimeoutError):
 
 
 class HostThreads:
-    """At most `limit` calls at a time, hung ones included."""
+    """At most `limit` calls at a time, hung ones included; at most one for each key."""
 
     def __init__(self, *, recorder: Recorder, limit: int = DEFAULT_LIMIT) -> None:
         self._recorder = recorder
         self._slots = asyncio.Semaphore(limit)
-        self._running: set[str] = set()
+        self._running: dict[str, asyncio.Event] = {}
 
     def running(self) -> tuple[str, ...]:
-        """What threads work on now, hung calls included."""
+        """Keys of the calls that threads work on now, hung ones included."""
         return tuple(sorted(self._running))
 
     async def run(
-        self, call: Callable[[], T], *, on: str, kind: WaitKind = WaitKind.VOLUME, within: float = DEFAULT_SECONDS
+        self,
+        call: Callable[[], T],
+        *,
+        on: str,
+        key: str = "",
+        kind: WaitKind = WaitKind.VOLUME,
+        within: float = DEFAULT_SECONDS,
     ) -> T:
-        """Runs `call` in a thread. `on` names the work in words and is its identity: equal work does not run twice at a
-        time. Raises HostCallStuck after `within` seconds, and whatever `call` raises."""
+        """Runs `call` in a thread. `on` names the work in words; calls with the same `key` (`on` if empty) run one
+        after the other, also past their callers' end. Raises HostCallStuck after `within` seconds, and what `call`
+        raises."""
+        key = key or on
+        answer: asyncio.Future[T] | None = None
         with self._recorder.wait(kind, on=on):
             try:
                 async with asyncio.timeout(within):
-                    await self._slots.acquire()
-            except TimeoutError:
-                raise HostCallStuck(on, within) from None
-            if on in self._running:
-                self._slots.release()
-                raise HostCallStuck(on, within)
-            answer = self._start(call, on)
-            try:
-                async with asyncio.timeout(within):
+                    while key in self._running:
+                        await self._running[key].wait()
+                    # Taken at once: while a slot is awaited nobody else may begin on the same thing.
+                    ended = self._running[key] = asyncio.Event()
+                    answer = await self._begin(call, key, ended)
                     return await answer
             except TimeoutError:
-                if answer.done() and not answer.cancelled():
+                if answer is not None and answer.done() and not answer.cancelled():
                     raise
                 raise HostCallStuck(on, within) from None
 
-    def _start(self, call: Callable[[], T], on: str) -> asyncio.Future[T]:
+    async def _begin(self, call: Callable[[], T], key: str, ended: asyncio.Event) -> asyncio.Future[T]:
+        try:
+            await self._slots.acquire()
+        except BaseException:
+            self._end(key, ended)
+            raise
+        return self._start(call, key, ended)
+
+    def _start(self, call: Callable[[], T], key: str, ended: asyncio.Event) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        self._running.add(on)
+
+        def deliver(value: T | None, error: BaseException | None) -> None:
+            self._slots.release()
+            self._end(key, ended)
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result(value)  # type: ignore[arg-type]
+            else:
+                answer.set_exception(error)
 
         def work() -> None:
+            value: T | None = None
+            failure: BaseException | None = None
             try:
                 value = call()
             except BaseException as error:
-                finish(lambda error=error: answer.set_exception(error))  # type: ignore[misc]
-            else:
-                finish(lambda: answer.set_result(value))
-
-        def finish(deliver: Callable[[], None]) -> None:
-            def end() -> None:
-                self._running.discard(on)
-                self._slots.release()
-                if not answer.done():
-                    deliver()
-
+                failure = error
             try:
-                loop.call_soon_threadsafe(end)
+                loop.call_soon_threadsafe(deliver, value, failure)
             except RuntimeError:
                 # The loop is closed: the agent is gone before the kernel answered.
                 return
 
-        threading.Thread(target=work, name=f"host: {on}", daemon=True).start()
+        threading.Thread(target=work, name=f"host: {key}", daemon=True).start()
         return answer
+
+    def _end(self, key: str, ended: asyncio.Event) -> None:
+        del self._running[key]
+        ended.set()

@@ -1,0 +1,157 @@
+"""Brings the volumes of pods onto this node and takes them off again.
+
+There is no list of what is mounted: what a pod needs is in its spec, what it has is on disk below its directory. Both
+verbs look first and do only what is missing, so a restarted agent goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.volume import Volume
+from glasslet.host.layout import RootLayout, escaped
+from glasslet.host.sub_path import bind_sub_path, release_sub_paths
+from glasslet.host.threads import HostCallStuck
+from glasslet.host.tree import remove_empty
+from glasslet.runtime.volume import MountedVolume, SubPath
+from glasslet.volumes.errors import VolumeNotReady
+from glasslet.volumes.plugin import (
+    WAIT_SECONDS,
+    Mounts,
+    Threads,
+    VolumePlugin,
+    VolumeProblem,
+    VolumeRequest,
+    volume_key,
+)
+from glasslet.volumes.sources import used_volumes, volume_type
+
+_log = logging.getLogger(__name__)
+
+
+class VolumeManager:
+    """All volumes of all pods. `plugins` is by the name of the source in a manifest (`emptyDir`)."""
+
+    def __init__(
+        self, *, root: RootLayout, plugins: Mapping[str, VolumePlugin], mounts: Mounts, threads: Threads
+    ) -> None:
+        self._root = root
+        self._plugins = dict(plugins)
+        self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
+        self._mounts = mounts
+        self._threads = threads
+
+    async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
+        """Sets up every volume that a container of the pod uses, side by side; by name. Raises VolumeNotReady with what
+        is wrong of each that failed, after all have been tried."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._set_up(pod, volume)) for volume in used_volumes(pod)]
+        answers = [task.result() for task in tasks]
+        problems = [answer for answer in answers if isinstance(answer, str)]
+        if problems:
+            raise VolumeNotReady("; ".join(problems))
+        return {answer.name: answer for answer in answers if isinstance(answer, MountedVolume)}
+
+    async def tear_down(self, ref: PodRef) -> None:
+        """Takes everything off that the pod has here, known or found on disk; again and again is fine. Raises
+        VolumeNotReady while something resists."""
+        uid = ref.uid
+        problems: dict[str, str] = {}
+        for name in _names(self._root.sub_paths(uid)):
+            try:
+                await self._release_sub_paths(uid, name)
+            except OSError as error:
+                problems[name] = _words(error)
+        for directory in _names(self._root.volumes(uid)):
+            for name in _names(f"{self._root.volumes(uid)}/{directory}"):
+                if name in problems:
+                    continue  # parts of it are still shown
+                try:
+                    await self._take_off(uid, directory, name)
+                except (OSError, VolumeProblem) as error:
+                    problems[name] = _words(error)
+        if problems:
+            raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
+
+    async def bind_sub_paths(
+        self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
+    ) -> Mapping[int, str]:
+        """Shows parts of volumes on the host, for a container that is about to be made: where, by the mount's index. One
+        that failed is left out and logged: the pod's owner must not learn from messages what is on the node."""
+        bound: dict[int, str] = {}
+        for part in wanted:
+            target = self._root.sub_path(ref.uid, part.volume, container, part.index)
+            bind = partial(bind_sub_path, self._mounts, volume=volumes[part.volume].path, path=part.path, target=target)
+            try:
+                await self._threads.run(
+                    bind,
+                    on=f"volume {part.volume}: bind subPath for {container}",
+                    key=volume_key(ref.uid, part.volume),
+                    within=WAIT_SECONDS,
+                )
+            except OSError as error:
+                fields = {"pod": str(ref), "container": container, "volume": part.volume, "error": str(error)}
+                _log.warning("subPath could not be prepared", extra=fields)
+            else:
+                bound[part.index] = target
+        return bound
+
+    async def _set_up(self, pod: Pod, volume: Volume) -> MountedVolume | str:
+        kind = volume_type(volume)
+        plugin = self._plugins.get(kind)
+        if plugin is None:
+            return (
+                f'MountVolume.FindPluginBySpec failed for volume "{volume.name}" : volumes of type {kind} are not '
+                f"supported by this node; supported: {', '.join(sorted(self._plugins))}"
+            )
+        try:
+            return await plugin.set_up(VolumeRequest(pod=pod, volume=volume))
+        except HostCallStuck as error:
+            return (
+                f"Unable to attach or mount volumes: unmounted volumes=[{volume.name}], unattached volumes=[], "
+                f"failed to process volumes=[]: {_words(error)}"
+            )
+        except (OSError, VolumeProblem) as error:
+            return f'MountVolume.SetUp failed for volume "{volume.name}" : {_words(error)}'
+
+    async def _take_off(self, uid: str, directory: str, name: str) -> None:
+        plugin = self._by_directory.get(directory)
+        if plugin is not None:
+            await plugin.tear_down(uid, name)
+            return
+        path = f"{self._root.volumes(uid)}/{directory}/{name}"
+        gone = await self._threads.run(
+            partial(remove_empty, path),
+            on=f"volume {name}: remove empty directory",
+            key=volume_key(uid, name),
+            within=WAIT_SECONDS,
+        )
+        if not gone:
+            raise VolumeProblem(f'volume "{name}" of type {directory} holds data and is not one that this node knows')
+
+    async def _release_sub_paths(self, uid: str, volume: str) -> None:
+        await self._threads.run(
+            partial(release_sub_paths, self._mounts, f"{self._root.sub_paths(uid)}/{volume}"),
+            on=f"volume {volume}: unmount subPaths",
+            key=volume_key(uid, volume),
+            within=WAIT_SECONDS,
+        )
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _words(error: Exception) -> str:
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
