@@ -21,7 +21,8 @@ from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options, options_of
 from glasslet.config.problem import DEFAULT_ORIGIN, Notice, Origin, OriginKind, Problem, Step
 from glasslet.config.schema import Tree, build
-from glasslet.config.validation import Finding, Subject, validate
+from glasslet.config.validation import validate
+from glasslet.config.validation.finding import Finding, Subject
 
 _LEGACY_ORIGIN = Origin(OriginKind.DEFAULT, "of a start without --config")
 _SECRET_FIELDS = ("staticPodURLHeader",)

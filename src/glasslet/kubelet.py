@@ -1,0 +1,159 @@
+"""The `kubelet` command: flags in, exit code out. The only place that turns problems and errors into an exit.
+
+`kubelet check [--effective] [-o json|text] -- FLAGS...` tells what is wrong with a command line;
+`glasslet check` calls it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glasslet.version import KUBELET_VERSION, KUBERNETES_VERSION, VERSION
+
+if TYPE_CHECKING:
+    from glasslet.config.flags import ParsedFlags
+    from glasslet.config.loading import Loaded
+    from glasslet.config.options import Options
+    from glasslet.config.problem import Problem
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command with `argv` (without the program's name; None takes the process's). The exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments == ["--version"]:
+            return _say(f"Kubernetes {KUBELET_VERSION}")
+        if arguments[:1] == ["check"]:
+            return _check(arguments[1:])
+        return _start(arguments)
+    except BrokenPipeError:
+        # The reader of our output has gone: nobody is left to tell.
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _start(arguments: list[str]) -> int:
+    from glasslet.config import flags
+
+    parsed = flags.parse(arguments)
+    if not parsed.problems and (code := _answer(parsed)) is not None:
+        return code
+    from glasslet.config.check import machine_problems
+    from glasslet.config.loading import in_order, load
+
+    loaded = load(arguments)
+    for notice in loaded.warnings:
+        _complain(f"{notice.origin}: {notice.message}" if notice.field[:2] != "--" else notice.message)
+    problems = loaded.problems or tuple(in_order(machine_problems(loaded)))
+    if problems:
+        return _give_up(problems, loaded.options)
+    return _run(loaded)
+
+
+def _answer(parsed: ParsedFlags) -> int | None:
+    """What --help and --version ask for; None if the kubelet is to start."""
+    if parsed.values.get("help"):
+        from glasslet.config.help import help_text
+
+        return _say(help_text())
+    version = parsed.values.get("version", "false")
+    if version == "raw":
+        return _say(_raw_version())
+    return _say(f"Kubernetes {KUBELET_VERSION}") if version == "true" else None
+
+
+def _run(loaded: Loaded) -> int:
+    try:
+        from glasslet.daemon import run
+
+        return run(loaded)
+    except Exception as error:
+        # The last resort: a start that fails says why in one line, with the trace below for whoever reads on.
+        import traceback
+
+        from glasslet.config.failure import failure_line
+
+        _complain(_stamped(failure_line(f"failed to run Kubelet: {error}")))
+        traceback.print_exception(error)
+        return 1
+
+
+def _give_up(problems: Sequence[Problem], options: Options) -> int:
+    from glasslet.config.failure import failure_line, failure_text, problem_lines
+
+    if len(problems) > 1:
+        _complain("\n".join([f"{len(problems)} problems:", *problem_lines(problems)]))
+    _complain(_stamped(failure_line(failure_text(problems, options))))
+    return 1
+
+
+def _check(arguments: list[str]) -> int:
+    from glasslet.config.check import as_text, check
+
+    effective, output = False, "text"
+    rest = iter(arguments)
+    flags: list[str] = []
+    for argument in rest:
+        if argument == "--":
+            flags = list(rest)
+        elif argument == "--effective":
+            effective = True
+        elif argument == "--json":
+            output = "json"
+        elif argument in ("-o", "--output"):
+            output = next(rest, "")
+        elif argument.startswith(("-o", "--output=")):
+            output = argument.removeprefix("--output").removeprefix("-o").removeprefix("=")
+        else:
+            # Without the separator everything from the first unknown word on is the command line to check.
+            flags = [argument, *rest]
+    if output not in ("json", "text"):
+        _complain(f"kubelet check: -o {output[:50]}: want json or text")
+        return 2
+    report = check(flags)
+    if output == "json":
+        import json
+
+        _say(json.dumps(report.as_plain(effective=effective), ensure_ascii=False, indent=1))
+    else:
+        _say(as_text(report, effective=effective))
+    return 1 if report.problems else 0
+
+
+def _raw_version() -> str:
+    import platform
+
+    major, minor = KUBERNETES_VERSION[1:].split(".")[:2]
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return (
+        f'version.Info{{Major:"{major}", Minor:"{minor}", GitVersion:"{KUBELET_VERSION}", '
+        f'GitCommit:"glasslet-{VERSION}", GitTreeState:"", BuildDate:"", PythonVersion:"{platform.python_version()}", '
+        f'Compiler:"{platform.python_implementation().lower()}", Platform:"{sys.platform}/{machine}"}}'
+    )
+
+
+def _stamped(line: str) -> str:
+    """The line with klog's header, which log readers expect."""
+    import os
+    import time
+
+    now = time.time()
+    stamp = time.strftime("%m%d %H:%M:%S", time.localtime(now))
+    return f"E{stamp}.{int(now % 1 * 10**6):06d} {os.getpid():7d} kubelet.py] {line}"
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _say(text: str) -> int:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
