@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class EventSink(Protocol):
     """Where API events about a pod go."""
 
-    def __call__(self, pod: PodRef, kind: str, reason: str, message: str, field_path: str) -> None:
+    def __call__(self, pod: PodRef, kind: str, reason: str, message: str, field_path: str, /) -> None:
         """`kind` is Normal or Warning; `field_path` names the container (`spec.containers{main}`). Never blocks."""
 
 
