@@ -75,6 +75,8 @@ class Gate:
         except KeyError:
             raise ConnectionResetError("the client is gone") from None
         guard.request_started()
+        if "Upgrade" in request.headers:
+            guard.hold()
         path = request.path
         kind = RequestKind(request.method, metric_bucket(path, self._buckets), self._server_type)
         try:
@@ -84,7 +86,8 @@ class Gate:
             guard.request_finished()
 
     async def _timed(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
-        if request.headers.get("Upgrade"):
+        if "Upgrade" in request.headers:
+            # It may become a session, which ends when it is idle for too long, not when it is old.
             return await self._answer(request, path, glass)
         try:
             async with asyncio.timeout(self._connections.limits.write_seconds):

@@ -84,7 +84,7 @@ class ConnectionGuard(asyncio.Protocol):
         self._held: bytearray | None = None
         self._in_request = False
         self._head_bytes = 0
-        self._head_end = b""
+        self._head_end: bytes | None = b""
         self._early = b""
         self._timer: asyncio.TimerHandle | None = None
         self._refused = False
@@ -102,11 +102,15 @@ class ConnectionGuard(asyncio.Protocol):
         self._in_request = False
         self._head_bytes = 0
         self._head_end = self._early = b""
+        held, self._held = self._held, None
+        if held and self._receiver is None:
+            self.data_received(bytes(held))
 
     def hold(self) -> None:
-        """Keeps all bytes that arrive from now on for whoever takes the connection over."""
+        """Keeps all bytes that arrive from now on for whoever takes the connection over; if nobody does, aiohttp gets
+        them when the request is finished."""
         if self._held is None:
-            self._held = bytearray(self._early)
+            self._held = bytearray()
 
     def take_over(self, receiver: ByteReceiver) -> asyncio.Transport:
         """Hands the connection over: bytes go to `receiver` from now on, and it may write to the transport returned.
@@ -116,11 +120,12 @@ class ConnectionGuard(asyncio.Protocol):
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._receiver = receiver
-        held, self._held = self._held, None
+        early = self._early + bytes(self._held or b"")
+        self._held = None
         with contextlib.suppress(RuntimeError):
             transport.resume_reading()
-        if held:
-            receiver.data_received(bytes(held))
+        if early:
+            receiver.data_received(early)
         return transport
 
     def abort(self) -> None:
@@ -186,11 +191,7 @@ class ConnectionGuard(asyncio.Protocol):
         if self._head_bytes == 0:
             self._start_timer()
         self._head_bytes += len(data)
-        joined = self._head_end + data
-        end = joined.find(_END_OF_HEAD)
-        if end >= 0:
-            self._early = joined[end + len(_END_OF_HEAD) :]
-        self._head_end = joined[-3:]
+        self._find_early(data)
         if self._head_bytes <= self._limits.header_bytes + _SLACK:
             return True
         log.info("Request refused, its head is too large", extra={"limit_bytes": self._limits.header_bytes})
@@ -199,6 +200,18 @@ class ConnectionGuard(asyncio.Protocol):
         self._transport.write(_TOO_LARGE)
         self._transport.close()
         return False
+
+    def _find_early(self, data: bytes) -> None:
+        """Keeps what follows the head: a client may begin to speak the new protocol before the old one has answered."""
+        if self._head_end is None:
+            self._early += data
+            return
+        joined = self._head_end + data
+        end = joined.find(_END_OF_HEAD)
+        if end < 0:
+            self._head_end = joined[-3:]
+        else:
+            self._head_end, self._early = None, joined[end + len(_END_OF_HEAD) :]
 
     def _start_timer(self) -> None:
         self._cancel_timer()

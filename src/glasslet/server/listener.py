@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
 
@@ -60,7 +59,6 @@ class Listener:
         if self._server is not None:
             self._server.close()
         if self._runner is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._runner.cleanup()
+            await self._runner.cleanup()
         self._connections.abort_all()
         self._sock.close()

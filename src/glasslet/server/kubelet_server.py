@@ -1,0 +1,88 @@
+"""The HTTPS server (10250) and the read-only server (10255), put together from routes, access and a listener."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from glasslet.server.answers import tidy_headers
+from glasslet.server.gate import CONNECTIONS, Access, Gate, RequestMetrics
+from glasslet.server.guard import Connections
+from glasslet.server.limits import ConnectionLimits
+from glasslet.server.listener import Listener
+from glasslet.server.routing import RouteTable
+from glasslet.server.sockets import listen
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Where to listen. Port 0 picks a free one."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server answers: its table, the metric label values of its paths, and what hangs below /glass."""
+
+    routes: RouteTable
+    buckets: frozenset[str]
+    glass: tuple[web.AbstractRouteDef, ...] = ()
+
+
+class KubeletServer:
+    """One port. Without `access` everybody may ask everything that is served: only for the read-only port."""
+
+    def __init__(
+        self,
+        *,
+        bind: Bind,
+        served: Served,
+        metrics: RequestMetrics,
+        access: Access | None,
+        tls: ssl.SSLContext | None = None,
+        limits: ConnectionLimits | None = None,
+    ) -> None:
+        self._bind = bind
+        self._tls = tls
+        self._connections = Connections(limits or ConnectionLimits())
+        gate = Gate(
+            routes=served.routes,
+            buckets=served.buckets,
+            connections=self._connections,
+            metrics=metrics,
+            access=access,
+        )
+        self._app = application(gate, self._connections, served.glass)
+        self._listener: Listener | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on; 0 before the start."""
+        return self._listener.port if self._listener is not None else 0
+
+    async def start(self) -> None:
+        """Listens. Raises OSError when the port is taken, ValueError when the address is none."""
+        sock = listen(self._bind.address, self._bind.port)
+        listener = Listener(app=self._app, sock=sock, connections=self._connections, tls=self._tls)
+        await listener.start()
+        self._listener = listener
+
+    async def stop(self) -> None:
+        """Stops; cuts what does not end by itself."""
+        if self._listener is not None:
+            await self._listener.stop()
+            self._listener = None
+
+
+def application(gate: Gate, connections: Connections, glass: Iterable[web.AbstractRouteDef] = ()) -> web.Application:
+    """The aiohttp application around a gate."""
+    app = web.Application(middlewares=[gate.middleware()])
+    app[CONNECTIONS] = connections
+    app.on_response_prepare.append(tidy_headers)
+    app.add_routes(glass)
+    return app

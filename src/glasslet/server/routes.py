@@ -1,0 +1,91 @@
+"""The route tables of the HTTPS port and of the read-only port: which handler for which path, under which switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from glasslet.server import answers
+from glasslet.server.handlers.configz import add_configz
+from glasslet.server.handlers.container_logs import add_container_logs
+from glasslet.server.handlers.debug import add_debug_flags, add_profiling
+from glasslet.server.handlers.health import add_health
+from glasslet.server.handlers.metrics import add_metrics, add_slis
+from glasslet.server.handlers.pods import add_pods, add_running_pods
+from glasslet.server.handlers.streams import add_streams
+from glasslet.server.handlers.system_logs import SYSTEM_LOGS, add_system_logs
+from glasslet.server.routing import Parameters, RouteTable
+from glasslet.server.sources import ConfigZ, HealthCheck, LogSource, PodSource, StreamSource
+from glasslet.telemetry.metrics.catalog import Metrics
+
+_DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSwitches:
+    """Configuration fields of the same names, and feature gate PodLogsQuerySplitStreams."""
+
+    enable_debugging_handlers: bool = True
+    enable_system_log_handler: bool = True
+    enable_profiling_handler: bool = True
+    enable_debug_flags_handler: bool = True
+    split_streams: bool = False
+    system_logs: str = SYSTEM_LOGS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """All that the routes need. `streams` None: this agent offers no exec, attach and port-forward."""
+
+    pods: PodSource
+    logs: LogSource
+    configz: ConfigZ
+    metrics: Metrics
+    checks: Sequence[HealthCheck]
+    streams: StreamSource | None = None
+    set_verbosity: Callable[[int], None] = field(default=lambda _: None)
+
+
+def read_only_routes(sources: Sources) -> RouteTable:
+    """What needs no permission on the read-only port; the HTTPS port serves it too."""
+    routes = RouteTable()
+    metrics = sources.metrics
+    add_health(routes, sources.checks, metrics.health)
+    add_slis(routes, metrics.sli_registry, metrics.health, started=metrics.started)
+    add_pods(routes, sources.pods)
+    add_metrics(routes, "/metrics", metrics.registry, started=metrics.started)
+    add_metrics(routes, "/metrics/probes", metrics.probe_registry, started=metrics.started)
+    return routes
+
+
+def https_routes(sources: Sources, switches: RouteSwitches) -> RouteTable:
+    """Everything."""
+    routes = read_only_routes(sources)
+    if not switches.enable_debugging_handlers:
+        for prefix in _DISABLED:
+            routes.everything_below(f"/{prefix}/", _debugging_disabled)
+        return routes
+    if sources.streams is not None:
+        add_streams(routes, sources.pods, sources.streams)
+    add_container_logs(routes, sources.pods, sources.logs, split_streams=switches.split_streams)
+    add_configz(routes, sources.configz)
+    add_running_pods(routes, sources.pods)
+    add_system_logs(routes, enabled=switches.enable_system_log_handler, folder=switches.system_logs)
+    add_debug_flags(routes, sources.set_verbosity, enabled=switches.enable_debug_flags_handler)
+    add_profiling(routes, enabled=switches.enable_profiling_handler)
+    return routes
+
+
+def metric_buckets(*, read_only: bool, debugging_handlers: bool) -> frozenset[str]:
+    """The values of the label `path` that a server counts under; everything else is `other`."""
+    names = {"healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource"}
+    if not read_only:
+        names |= {"run", "exec", "attach", "portForward", "containerLogs", "runningpods", "logs"}
+        names |= {"configz", "checkpoint", "debug"} if debugging_handlers else {"pprof"}
+    return frozenset(names)
+
+
+async def _debugging_disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
+    return answers.error(405, "Debug endpoints are disabled.")
