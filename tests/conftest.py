@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+pytest_plugins = ("tests.fakes.containerd",)
+
 
 def pytest_configure() -> None:
     """The main thread begins without a loop, instead of one that the first asker makes and nobody ever closes."""

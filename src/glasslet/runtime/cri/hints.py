@@ -29,7 +29,7 @@ _FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
 
 
 class Due(NamedTuple):
-    """A hint to give after `after` seconds, once `settled` if it must be. The same hint planned again takes its place."""
+    """A hint to give after `after` seconds, once `settled` if it must be. Planned again, it takes its own place."""
 
     hint: RuntimeHint
     after: float = 0.0

@@ -1,0 +1,30 @@
+"""What any runtime says of itself."""
+
+from __future__ import annotations
+
+from tests.contract.worlds import World
+
+
+async def test_it_names_itself_and_its_version(world: World) -> None:
+    info = await world.runtime.version()
+
+    assert info.name
+    assert info.version
+    assert info.api_version == "v1"
+
+
+async def test_a_healthy_runtime_and_its_network_are_ready(world: World) -> None:
+    status = await world.runtime.status()
+
+    assert {c.type: c.status for c in status.conditions} == {"RuntimeReady": True, "NetworkReady": True}
+
+
+async def test_it_takes_a_pod_range(world: World) -> None:
+    await world.runtime.update_pod_cidr("10.1.0.0/24")
+
+
+async def test_the_image_filesystem_has_a_place_and_a_size(world: World) -> None:
+    (usage,) = await world.images.image_filesystems()
+
+    assert usage.mountpoint.startswith("/")
+    assert usage.used_bytes > 0
