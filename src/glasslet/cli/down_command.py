@@ -117,7 +117,6 @@ def _unmount_below(folder: Path) -> int:
 
 
 def _remove_bridge(name: str) -> None:
-    if Path(f"/sys/class/net/{name}").exists() and (
-        ip := shutil.which("ip", path=os.environ.get("PATH", "") + ":/sbin")
-    ):
+    ip = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if ip is not None and Path(f"/sys/class/net/{name}").exists():
         subprocess.run([ip, "link", "delete", name], capture_output=True, check=False)  # noqa: S603

@@ -67,8 +67,8 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
 def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 
-    PATH is a manifest, a folder of manifests, or - for standard input; what earlier calls named runs on. Ctrl-C ends the
-    agent and leaves the pods; `glasslet down` removes them.
+    PATH is a manifest, a folder of manifests, or - for standard input; what earlier calls named runs on. Ctrl-C ends
+    the agent and leaves the pods; `glasslet down` removes them.
     """
     if os.geteuid() != 0:
         raise Failure("only root can run pods; use sudo")

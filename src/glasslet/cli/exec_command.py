@@ -1,0 +1,55 @@
+"""`glasslet exec`: run a command in a container."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from glasslet.answers.requests import ExecAnswer, ExecRequest
+from glasslet.cli.agent_client import AgentClient, find_agent, pod_path
+from glasslet.cli.target import Target, living_pod
+
+
+@click.command("exec", context_settings={"ignore_unknown_options": False})
+@click.option("-i", "--stdin", is_flag=True, help="Pass standard input on.")
+@click.option("-t", "--tty", is_flag=True, help="With a terminal.")
+@click.option("-c", "--container", default="", help="Which container; else the pod's default, else its first.")
+@click.argument("pod")
+@click.argument("words", metavar="-- COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def command(root_dir: Path | None, pod: str, words: tuple[str, ...], container: str, stdin: bool, tty: bool) -> None:
+    """Run a command in a container; ends with the command's exit code.
+
+    POD is a name, namespace/name, or the beginning of one.
+    """
+    client = find_agent(root_dir)
+    target = living_pod(client, pod)
+    request = ExecRequest(command=words, container=container, stdin=stdin, tty=tty)
+    sys.exit(run(client, target, request))
+
+
+def run(client: AgentClient, target: Target, request: ExecRequest) -> int:
+    """One session; the command's exit code. Raises Failure."""
+    import asyncio
+
+    from glasslet.cli.exec_session import carry
+    from glasslet.cli.spdy_streams import open_spdy
+    from glasslet.cli.streams import Streams
+    from glasslet.cli.websocket_streams import open_websocket
+
+    session = client.post(pod_path(target.namespace, target.name, "/exec"), request, ExecAnswer)
+
+    async def go() -> int:
+        streams: Streams
+        if request.stdin and not request.tty:
+            streams = await open_spdy(session.url, stdin=True, tty=False)
+        else:
+            streams = await open_websocket(session.url)
+        return await carry(streams, stdin=request.stdin, tty=request.tty)
+
+    try:
+        return asyncio.run(go())
+    except KeyboardInterrupt:
+        return 130
