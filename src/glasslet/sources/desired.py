@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_update import PodUpdate
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
@@ -28,6 +28,7 @@ class DesiredPods:
     def __init__(self, *, sources: Collection[str], deliver: Deliver, clock: Clock, recorder: Recorder) -> None:
         self._known: dict[str, dict[PodUID, Known]] = {source: {} for source in sources}
         self._waiting_for = set(sources)
+        self._duplicates: dict[str, set[PodRef]] = {source: set() for source in sources}
         self._deliver = deliver
         self._clock = clock
         self._recorder = recorder
@@ -38,8 +39,7 @@ class DesiredPods:
         merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
         self._known[source] = merged.known
         self._waiting_for.discard(source)
-        for pod in merged.duplicates:
-            self._report_duplicate(source, pod)
+        self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
         if merged.updates or first:
             self._deliver(merged.updates)
 
@@ -62,11 +62,12 @@ class DesiredPods:
         """Sources that have not reported yet."""
         return frozenset(self._waiting_for)
 
-    def _report_duplicate(self, source: str, pod: Pod) -> None:
-        meta = pod.metadata
-        text = (
-            f"Error validating pod {meta.name}_{meta.namespace}({meta.uid}) from {source}"
-            f' due to duplicate pod name "{meta.name}", ignoring'
-        )
-        self._recorder.finding(text, pod=pod_ref(pod))
-        _log.warning("duplicate pod ignored", extra={"pod": str(pod_ref(pod)), "source": source})
+    def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
+        for pod in sorted(duplicates - self._duplicates[source]):
+            text = (
+                f"Error validating pod {pod.name}_{pod.namespace}({pod.uid}) from {source}"
+                f' due to duplicate pod name "{pod.name}", ignoring'
+            )
+            self._recorder.finding(text, pod=pod)
+            _log.warning("duplicate pod ignored", extra={"pod": str(pod), "source": source})
+        self._duplicates[source] = duplicates
