@@ -12,7 +12,7 @@ from glasslet.runtime.model import ObservedPod
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
+class PodLogOptions:
     """core/v1 PodLogOptions as they arrive. `stream`: All, Stdout or Stderr; None means no limit."""
 
     follow: bool = False
@@ -51,7 +51,7 @@ class PodSource(Protocol):
 class LogSource(Protocol):
     """The logs of containers."""
 
-    def read_logs(self, pod: Pod, container: str, options: LogOptions) -> AsyncIterator[bytes]:
+    def read_logs(self, pod: Pod, container: str, options: PodLogOptions) -> AsyncIterator[bytes]:
         """Chunks of log text, the larger the better. Raises LogsNotAvailable before the first chunk, or OSError."""
 
 

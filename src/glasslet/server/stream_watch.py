@@ -1,9 +1,9 @@
 """Follows the frames that a runtime sends in a session, so that a session cut short never looks like a success.
 
-A client of SPDY takes the end of the connection for the end of all its streams, and an error stream that ended empty for
-exit code 0. So whole frames are passed on only, and when the runtime goes away before it said how the command ended, a
-failure is written in its place. WebSocket clients get a close frame that says so. Nothing is unpacked or copied but the
-frame at the end of a chunk.
+A client of SPDY takes the end of the connection for the end of all its streams, and an error stream that ended empty
+for exit code 0. So only whole frames are passed on, and when the runtime goes away before it said how the command
+ended, a failure is written in its place. WebSocket clients get a close frame that says so. Nothing is unpacked or
+copied but the frame at the end of a chunk.
 """
 
 from __future__ import annotations
@@ -78,15 +78,16 @@ class _FrameWatch:
 
 
 class SPDYWatch(_FrameWatch):
-    """SPDY/3.1 exec and attach. The error stream is the first that a client opens, so its number is 1."""
+    """SPDY/3.1 exec and attach from protocol v4.channel.k8s.io on, where the runtime always sends a status at the end.
+
+    The error stream is the first that a client opens, so its number is 1."""
 
     _ERROR_STREAM = 1
     _FIN = 0x01
     _SYN_REPLY, _RST_STREAM = 2, 3
 
-    def __init__(self, protocol: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._as_status = protocol.startswith(("v4.", "v5."))
         self._said = False
         self._reset = False
 
@@ -98,7 +99,7 @@ class SPDYWatch(_FrameWatch):
         """The failure, as the last frame of the error stream."""
         if self._skip or self._said or self._reset:
             return b""
-        body = _failure(reason) if self._as_status else reason.encode()
+        body = _failure(reason)
         return self._ERROR_STREAM.to_bytes(4, "big") + bytes((self._FIN,)) + len(body).to_bytes(3, "big") + body
 
     def _size(self, chunk: bytes, at: int) -> int | None:

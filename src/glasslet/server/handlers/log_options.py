@@ -8,7 +8,7 @@ from datetime import datetime
 
 from multidict import MultiMapping
 
-from glasslet.server.sources import LogOptions
+from glasslet.server.sources import PodLogOptions
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -23,7 +23,7 @@ class Invalid(Exception):
     """Values are out of range or do not go together."""
 
 
-def log_options(query: MultiMapping[str]) -> LogOptions:
+def log_options(query: MultiMapping[str]) -> PodLogOptions:
     """The options. Of repeated fields the first counts, of the old `tail` too; raises Undecodable or Invalid."""
     first = {key: query.getone(key) for key in query}
     tail = first.pop("tail", "")
@@ -31,7 +31,7 @@ def log_options(query: MultiMapping[str]) -> LogOptions:
         first["tailLines"] = tail
     if tail == "all":
         del first["tailLines"]
-    options = LogOptions(
+    options = PodLogOptions(
         follow=_boolean(first, "follow"),
         previous=_boolean(first, "previous"),
         timestamps=_boolean(first, "timestamps"),
@@ -45,7 +45,7 @@ def log_options(query: MultiMapping[str]) -> LogOptions:
     return options
 
 
-def _validate(options: LogOptions) -> None:
+def _validate(options: PodLogOptions) -> None:
     if options.tail_lines is not None and options.tail_lines < 0:
         raise Invalid("tailLines")
     if options.limit_bytes is not None and options.limit_bytes < 1:

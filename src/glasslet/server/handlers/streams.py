@@ -200,9 +200,9 @@ async def _refusal(runtime: RuntimeEnd, head: bytes, status: int) -> web.StreamR
 def _watch(request: web.Request, head: bytes, *, has_error_stream: bool) -> StreamWatch:
     if request.headers["Upgrade"].lower() == "websocket":
         return WebSocketWatch()
-    if not has_error_stream:
-        return OpaqueWatch()
-    return SPDYWatch(next((value for name, value in _fields(head) if name == "x-stream-protocol-version"), ""))
+    protocol = next((value for name, value in _fields(head) if name == "x-stream-protocol-version"), "")
+    # Before v4 a command that ended well said nothing, so nothing can be missed.
+    return SPDYWatch() if has_error_stream and protocol.startswith(("v4.", "v5.")) else OpaqueWatch()
 
 
 def _fields(head: bytes) -> list[tuple[str, str]]:

@@ -45,8 +45,8 @@ class RuntimeMetrics:
         )
         self._by_verb: dict[str, tuple[Counter, Histogram, str]] = {}
 
-    def operation(self, verb: str, seconds: float, error: str | None = None) -> None:
-        """One CRI call ended. `verb`: the RPC's name; `error`: None when it succeeded."""
+    def operation(self, verb: str, seconds: float, error_kind: str | None) -> None:
+        """One CRI call ended. `verb`: the RPC's name; `error_kind`: None when it succeeded."""
         known = self._by_verb.get(verb)
         if known is None:
             kind = operation_type(verb)
@@ -54,7 +54,7 @@ class RuntimeMetrics:
         total, duration, kind = known
         total.inc()
         duration.observe(seconds)
-        if error is not None:
+        if error_kind is not None:
             self._errors.labels(kind).inc()
 
     def sandbox_run(self, seconds: float, *, runtime_handler: str = "", error: str | None = None) -> None:
@@ -86,16 +86,19 @@ class PLEGMetrics:
             "kubelet_evented_pleg_connection_latency_seconds", "Seconds from a runtime event to its arrival here."
         )
 
-    def relisted(self, seconds: float, *, interval: float | None, at: float) -> None:
-        """A full relist ended. `interval`: seconds since the one before began, None for the first; `at`: Unix time."""
+    def relisted(self, seconds: float, interval: float | None) -> None:
+        """A full relist ended. `interval`: seconds since the one before began, None for the first."""
         self._duration.observe(seconds)
         if interval is not None:
             self._interval.observe(interval)
-        self._last_seen.set(int(at))
 
-    def discarded(self, events: int = 1) -> None:
+    def last_seen(self, unix_seconds: float) -> None:
+        """When the newest full relist was."""
+        self._last_seen.set(int(unix_seconds))
+
+    def discarded(self, changes: int) -> None:
         """Changes were dropped."""
-        self._discarded.inc(events)
+        self._discarded.inc(changes)
 
     def stream_opened(self) -> None:
         """The stream of runtime events is up."""

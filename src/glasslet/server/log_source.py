@@ -1,0 +1,63 @@
+"""Container logs of this machine as a `LogSource`: finds the instance that is meant, then reads its file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+
+from glasslet.api.object import ContainerID, PodUID
+from glasslet.api.pod import Pod
+from glasslet.runtime.logs import LogOptions, LogStream, NoLog, UnknownLogFormat, choose_log, read_logs
+from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
+from glasslet.server.sources import LogsNotAvailable, PodLogOptions
+
+
+class ContainerLogs:
+    """Reads by what the runtime says where the log is. `observed` gives the newest snapshot of a pod."""
+
+    def __init__(self, *, observed: Callable[[PodUID], ObservedPod | None], now: Callable[[], datetime]) -> None:
+        self._observed = observed
+        self._now = now
+
+    async def read_logs(self, pod: Pod, container: str, options: PodLogOptions) -> AsyncIterator[bytes]:
+        """Chunks of text. The pod carries its status. Raises LogsNotAvailable, or OSError while reading."""
+        uid = PodUID(pod.metadata.uid)
+        chosen = choose_log(pod.metadata.name, pod.status, container, previous=options.previous)
+        if isinstance(chosen, NoLog):
+            raise LogsNotAvailable(chosen.message)
+        instance = self._instance(uid, chosen)
+        if instance is None or not instance.log_path:
+            raise LogsNotAvailable(f'failed to get container status "{chosen}": the container is gone')
+
+        def running() -> bool:
+            now = self._instance(uid, chosen)
+            return now is not None and now.phase is ContainerPhase.RUNNING
+
+        try:
+            async for chunk in read_logs(instance.log_path, reading(options, self._now()), running=running):
+                yield chunk
+        except FileNotFoundError as error:
+            raise LogsNotAvailable(
+                f"failed to try resolving symlinks in path {error.filename!r}: no log yet"
+            ) from error
+        except UnknownLogFormat as error:
+            raise LogsNotAvailable(str(error)) from error
+
+    def _instance(self, uid: PodUID, wanted: ContainerID) -> ObservedContainer | None:
+        observed = self._observed(uid)
+        return next((c for c in observed.containers if c.id == wanted), None) if observed is not None else None
+
+
+def reading(options: PodLogOptions, now: datetime) -> LogOptions:
+    """The same wishes in the words of the log reader; a count of seconds becomes a time."""
+    since = options.since_time
+    if options.since_seconds is not None:
+        since = now - timedelta(seconds=min(options.since_seconds, 10**9))
+    return LogOptions(
+        follow=options.follow,
+        tail=options.tail_lines,
+        since=since,
+        timestamps=options.timestamps,
+        limit_bytes=options.limit_bytes,
+        stream=LogStream(options.stream),
+    )
