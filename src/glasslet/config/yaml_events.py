@@ -58,14 +58,17 @@ class _Builder:
     def fail(self, line: int, message: str) -> NoReturn:
         raise DocumentError(self.origin, line, message)
 
-    def path(self) -> str:
+    def steps(self) -> list[str | int]:
         steps: list[str | int] = []
         for frame in self.stack:
             if isinstance(frame.value, list):
                 steps.append(len(frame.value))
             elif frame.key is not _MISSING and frame.key is not None:
                 steps.append(frame.key)
-        return format_path(steps)
+        return steps
+
+    def path(self) -> str:
+        return format_path(self.steps())
 
     def open(self, event: yaml.CollectionStartEvent, value: Any) -> None:
         line = _line(event)
@@ -136,7 +139,7 @@ class _Builder:
         if merge:
             key = "<<"
         elif key in frame.value:
-            place = format_path([*([self.path()] if self.path() else []), key])
+            place = format_path([*self.steps(), key])
             if not self.tolerate_duplicates:
                 first = frame.spot.inside[key].line
                 self.fail(line, f"key {place!r} is given twice (first on line {first})")
