@@ -54,7 +54,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 def exit_code(status: bytes) -> int:
-    """The command's exit code from the status that ends a session (meta/v1 Status). Raises Failure where it has none."""
+    """The command's exit code from the status that ends a session (meta/v1 Status). Raises Failure without one."""
     try:
         answer = msgspec.json.decode(status, type=_Status)
     except msgspec.MsgspecError:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import Token
 from datetime import UTC, datetime
 from types import TracebackType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
@@ -122,33 +123,27 @@ class Record:
 
     def of(self, pod: PodRef | str | None) -> PodRecord | None:
         """The record of a pod (by identity or uid; None: the agent's own), None if nothing is known of it here."""
-        log = self._logs.get(_key(pod) if isinstance(pod, PodRef) or pod is None else pod)
+        key = pod.uid if isinstance(pod, PodRef) else pod or ""
+        log = self._logs.get(key)
         if log is None:
-            return None
+            return next((self.standing_of(ref) for ref in self._live_pods() if _key(ref) == key), None)
         offset = self.wall_offset()
-        return PodRecord(
-            pod=log.pod,
-            events=tuple(sorted((shifted(event, offset) for event in log.events()), key=_start)),
-            waits=self._waits_of(log.pod, offset),
-            stations=tuple(
-                standing.describe(offset) for standing in list(self.standing.values()) if standing.scope.pod == log.pod
-            ),
-            dropped=log.dropped,
-            routine=log.routine,
-        )
+        events = sorted((shifted(event, offset) for event in log.events()), key=_start)
+        live = self.standing_of(log.pod)
+        return replace(live, events=tuple(events), dropped=log.dropped, routine=log.routine)
 
-    def standing_of(self, pod: PodRef) -> PodRecord:
+    def standing_of(self, pod: PodRef | None) -> PodRecord:
         """What is live of a pod, without its history: cheap, for lists."""
         offset = self.wall_offset()
-        standings = [standing for standing in list(self.standing.values()) if standing.scope.pod == pod]
         return PodRecord(
             pod=pod,
-            waits=self._waits_of(pod, offset),
-            stations=tuple(standing.describe(offset) for standing in standings),
+            waits=tuple(wait.describe(offset) for wait in list(self.live.values()) if wait.scope.pod == pod),
+            stations=tuple(at.describe(offset) for at in list(self.standing.values()) if at.scope.pod == pod),
         )
 
-    def _waits_of(self, pod: PodRef | None, offset: float) -> tuple[LiveWait, ...]:
-        return tuple(wait.describe(offset) for wait in list(self.live.values()) if wait.scope.pod == pod)
+    def _live_pods(self) -> Iterator[PodRef | None]:
+        for one in [*self.live.values(), *self.standing.values()]:
+            yield one.scope.pod
 
     def pods(self) -> list[PodRef]:
         """Pods that have a record in memory, the one written to last at the end."""
@@ -303,7 +298,7 @@ class _Standing(AbstractContextManager[None]):
         record = self.record
         record.standing.pop(id(self), None)
         _leave(self.token)
-        detail = self.detail if kind is None or error is None else f"{self.detail} {error}".strip()
+        detail = self.detail if error is None else ": ".join(filter(None, (self.detail, str(error))))
         scope = self.scope
         record._append(
             scope.pod,

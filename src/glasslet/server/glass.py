@@ -45,15 +45,20 @@ _LAST_WORDS_LENGTH = 300
 _LOG_CHUNK_HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
 
-class GlassPod(msgspec.Struct, frozen=True, kw_only=True):
+class SeenPod(Protocol):
     """A pod as its worker sees it. `lifecycle`: syncing, terminating, terminated or finished; `source`: where it came
     from (`file`, `http`, `api`)."""
 
-    pod: Pod
-    status: PodStatus
-    lifecycle: str = ""
-    since: datetime | None = None
-    source: str = ""
+    @property
+    def pod(self) -> Pod: ...
+    @property
+    def status(self) -> PodStatus: ...
+    @property
+    def lifecycle(self) -> str: ...
+    @property
+    def since(self) -> datetime: ...
+    @property
+    def source(self) -> str: ...
 
 
 class LogsRefused(Exception):
@@ -63,7 +68,7 @@ class LogsRefused(Exception):
 class GlassSource(Protocol):
     """What the answers are made from. Only `read_logs` and `exec_url` do I/O."""
 
-    def pods(self) -> Sequence[GlassPod]:
+    def pods(self) -> Sequence[SeenPod]:
         """Every pod that has a worker."""
 
     def agent(self) -> AgentAnswer:
@@ -221,7 +226,7 @@ class Glass:
     def _now(self) -> datetime:
         return self.record.clock.now()
 
-    def _situation(self, seen: GlassPod, record: PodRecord, agent: AgentAnswer) -> Situation:
+    def _situation(self, seen: SeenPod, record: PodRecord, agent: AgentAnswer) -> Situation:
         return Situation(
             pod=seen.pod,
             status=seen.status,
@@ -233,12 +238,12 @@ class Glass:
             network_error=agent.network_error,
         )
 
-    async def _known(self, seen: GlassPod) -> Situation:
+    async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
         record = await self.keeper.of(ref) or PodRecord(pod=ref)
         return self._situation(seen, record, self.source.agent())
 
-    def _find(self, request: web.Request) -> GlassPod | None:
+    def _find(self, request: web.Request) -> SeenPod | None:
         """The newest pod of that name; a predecessor that still ends comes second."""
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         fitting = [
@@ -248,7 +253,7 @@ class Glass:
         ]
         return next((seen for seen in fitting if seen.lifecycle == "syncing"), fitting[-1] if fitting else None)
 
-    def _pod(self, request: web.Request) -> GlassPod:
+    def _pod(self, request: web.Request) -> SeenPod:
         seen = self._find(request)
         if seen is None:
             raise self._unknown(request, (pod_ref(pod.pod) for pod in self.source.pods()))

@@ -56,7 +56,9 @@ def the_rest(it: Situation) -> str:
     address = it.status.pod_ip
     if it.passed(Station.SANDBOX) is not None or address:
         done.append(f"sandbox up ({address})" if address else "sandbox up")
-    if it.passed(Station.IMAGE) is not None and not it.at(Station.IMAGE):
+    failures = it.failures(Station.IMAGE)
+    image = it.passed(Station.IMAGE)
+    if image is not None and not it.at(Station.IMAGE) and (not failures or failures[-1].end < image.end):
         done.append("image present")
     ready = [status.name for status, kind in it.statuses() if kind == MAIN and status.ready]
     if ready:

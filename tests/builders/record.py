@@ -1,0 +1,68 @@
+"""Records of pods for tests: times are seconds after `BASE`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
+from glasslet.record.events import OK, Event, Observed, StationSpan, Waited
+from glasslet.record.history import LiveStation, LiveWait, PodRecord
+from glasslet.record.waterfall import READY
+
+START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
+BASE = START.timestamp()
+WEB = PodRef("default", "web", PodUID("0f1e2d3c"))
+
+
+class ManualClock:
+    """A clock that moves when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> datetime:
+        """START plus what has passed."""
+        return START + timedelta(seconds=self.seconds - 100.0)
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass."""
+        self.seconds += seconds
+
+
+def station(
+    name: str, start: float, end: float, container: str = "", outcome: str = OK, detail: str = ""
+) -> StationSpan:
+    """A station from `start` to `end`."""
+    return StationSpan(BASE + start, BASE + end, name, container, outcome, detail)
+
+
+def waited(kind: str, on: str, start: float, end: float, station_name: str = "", container: str = "") -> Waited:
+    """A wait from `start` to `end`."""
+    return Waited(BASE + start, BASE + end, kind, on, container, station_name)
+
+
+def ready(at: float) -> Observed:
+    """The pod was seen to be Ready."""
+    return Observed(BASE + at, READY, "False", "True")
+
+
+def waiting(kind: str, on: str, since: float, *, until: float | None = None, container: str = "") -> LiveWait:
+    """A wait that goes on."""
+    return LiveWait(WEB, kind, on, BASE + since, container, "", BASE + until if until is not None else None)
+
+
+def standing(name: str, since: float, container: str = "") -> LiveStation:
+    """A station where the pod stands."""
+    return LiveStation(WEB, name, BASE + since, container)
+
+
+def record(*events: Event, waits: tuple[LiveWait, ...] = (), stations: tuple[LiveStation, ...] = ()) -> PodRecord:
+    """A record of the pod `default/web`."""
+    return PodRecord(
+        pod=WEB, events=tuple(sorted(events, key=lambda event: event.start)), waits=waits, stations=stations
+    )
