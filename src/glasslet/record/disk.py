@@ -157,7 +157,7 @@ def segments(folder: Path) -> list[Path]:
     """Segment files, oldest first."""
     try:
         return sorted(path for path in folder.iterdir() if path.name.endswith(_SUFFIX) and path.stem.isdigit())
-    except FileNotFoundError:
+    except OSError:
         return []
 
 

@@ -142,8 +142,8 @@ class Record:
         )
 
     def _live_pods(self) -> Iterator[PodRef | None]:
-        for one in [*self.live.values(), *self.standing.values()]:
-            yield one.scope.pod
+        yield from [wait.scope.pod for wait in self.live.values()]
+        yield from [at.scope.pod for at in self.standing.values()]
 
     def pods(self) -> list[PodRef]:
         """Pods that have a record in memory, the one written to last at the end."""

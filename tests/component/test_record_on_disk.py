@@ -1,0 +1,234 @@
+"""The record on disk: real files, real threads, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
+from glasslet.record.archive import Archive
+from glasslet.record.disk import NoSpace, Retention, SegmentWriter, segments
+from glasslet.record.events import Decided
+from glasslet.record.keeper import Pace, RecordKeeper
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station, WaitKind
+from glasslet.record.store import Limits, Record
+from tests.builders.record import WEB, ManualClock
+
+FAST = Pace(write=0.01, alive=0.01, retry=30.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "records"
+
+
+@asynccontextmanager
+async def agent(folder: Path, clock: ManualClock, **options: object) -> AsyncIterator[tuple[Record, RecordKeeper]]:
+    """One agent run that keeps its record in `folder`."""
+    record = Record(clock=clock, limits=options.pop("limits", None))
+    keeper = RecordKeeper(record=record, folder=folder, pace=FAST, **options)
+    running = asyncio.create_task(keeper.run())
+    await keeper.flush()
+    try:
+        yield record, keeper
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+def step(record: Record, text: str, pod: PodRef = WEB) -> None:
+    with working_for(pod):
+        record.decided(text)
+
+
+def steps(record) -> list[str]:
+    return [event.what for event in record.events if isinstance(event, Decided)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - it comes true in a thread
+            await asyncio.sleep(0.01)
+
+
+async def test_a_restarted_agent_knows_what_the_one_before_it_wrote(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock) as (record, _):
+        step(record, "before")
+    clock.advance(60)
+    async with agent(folder, clock) as (record, keeper):
+        step(record, "after")
+        assert steps(await keeper.of(WEB)) == ["before", "after"]
+
+
+async def test_an_event_is_told_once_although_it_is_in_memory_and_on_disk(folder: Path) -> None:
+    async with agent(folder, ManualClock()) as (record, keeper):
+        step(record, "once")
+        await keeper.flush()
+        assert steps(await keeper.of(WEB)) == ["once"]
+
+
+async def test_records_of_pods_that_memory_gave_up_are_read_from_disk(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock, limits=Limits(head=2, tail=4, total=8)) as (record, keeper):
+        with working_for(WEB):
+            record.decided("started")
+            record.passed(Station.GONE)
+        await keeper.flush()
+        for number in range(9):
+            step(record, "other", PodRef("default", f"p{number}", PodUID(f"u{number}")))
+        assert record.of(WEB) is None
+        assert steps(await keeper.of(WEB)) == ["started"]
+        assert WEB in await keeper.pods()
+
+
+async def test_the_middle_that_memory_shed_is_read_from_disk(folder: Path) -> None:
+    async with agent(folder, ManualClock(), limits=Limits(head=2, tail=4)) as (record, keeper):
+        for number in range(5):
+            step(record, str(number))
+            await keeper.flush()
+        for number in range(5, 9):
+            step(record, str(number))
+        assert steps(await keeper.of(WEB)) == [str(number) for number in range(9)]
+
+
+async def test_time_without_an_agent_is_a_gap(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock) as (record, _):
+        step(record, "before")
+        await until(lambda: (folder / "alive").exists())
+    os.utime(folder / "alive", (clock.now().timestamp(),) * 2)
+    clock.advance(30)
+    async with agent(folder, clock) as (record, keeper):
+        step(record, "after")
+        (gap,) = (await keeper.of(WEB)).gaps
+    assert gap.end - gap.start == pytest.approx(30, abs=0.01)
+
+
+async def test_a_pod_of_the_new_run_has_no_gap_of_the_time_before_it(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock):
+        pass
+    os.utime(folder / "alive", (clock.now().timestamp(),) * 2)
+    clock.advance(30)
+    async with agent(folder, clock) as (record, keeper):
+        clock.advance(1)
+        step(record, "new")
+        assert (await keeper.of(WEB)).gaps == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-7],
+        lambda data: data + b"garbage\n\x00\xff\xfe",
+        lambda data: data.replace(b"before", b"BEFORE"),
+        lambda data: b"\n\n" + data + b'00000000 {"run":"x"}\n',
+    ],
+    ids=["cut off", "garbage at the end", "changed", "wrong checksum"],
+)
+async def test_damage_costs_only_the_damaged_lines_and_is_found(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock) as (record, keeper):
+        record.decided("agent")
+        step(record, "kept", PodRef("default", "other", PodUID("other")))
+        await keeper.flush()
+        step(record, "before")
+    (segment,) = segments(folder)
+    segment.write_bytes(damage(segment.read_bytes()))
+    async with agent(folder, clock) as (record, keeper):
+        await until(lambda: bool(record.findings()))
+        assert "damaged" in record.findings()[0]
+        assert steps(await keeper.of("other")) == ["kept"]
+
+
+async def test_things_that_are_no_segments_are_passed_over(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "00000001.segment").mkdir()
+    os.mkfifo(folder / "00000002.segment")
+    (folder / "notes.txt").write_text("hello")
+    async with agent(folder, ManualClock()) as (record, keeper):
+        step(record, "kept")
+        await keeper.flush()
+        assert steps(await keeper.of(WEB)) == ["kept"]
+
+
+async def test_a_full_disk_is_said_once_and_costs_history_only(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock, retention=Retention(spare_bytes=1 << 62)) as (record, keeper):
+        step(record, "in memory")
+        await keeper.flush()
+        step(record, "too")
+        await keeper.flush()
+        assert steps(await keeper.of(WEB)) == ["in memory", "too"]
+        assert len([text for text in record.findings() if "pauses" in text]) == 1
+
+
+async def test_writing_goes_on_when_the_disk_has_room_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock()
+    full = True
+
+    def check(self: SegmentWriter) -> None:
+        if full:
+            raise NoSpace("full")
+
+    monkeypatch.setattr(SegmentWriter, "_check_space", check)
+    async with agent(folder, clock) as (record, keeper):
+        step(record, "lost on disk")
+        await keeper.flush()
+        full = False
+        clock.advance(31)
+        step(record, "written")
+        await keeper.flush()
+        assert any("goes on after" in text for text in record.findings())
+    assert steps(Archive(folder).read(WEB.uid).record()) == ["written"]
+
+
+async def test_a_folder_that_cannot_be_made_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    async with agent(tmp_path / "file" / "records", ManualClock()) as (record, keeper):
+        step(record, "kept")
+        await keeper.flush()
+        assert any("pauses" in text for text in record.findings())
+        assert steps(await keeper.of(WEB)) == ["kept"]
+
+
+async def test_the_disk_is_bounded_and_the_oldest_goes_first(folder: Path) -> None:
+    retention = Retention(max_bytes=60_000, segment_bytes=10_000)
+    async with agent(folder, ManualClock(), retention=retention) as (record, keeper):
+        for number in range(1000):
+            step(record, f"step {number} {'x' * 200}")
+            if number % 10 == 0:
+                await keeper.flush()
+        await keeper.flush()
+    assert sum(path.stat().st_size for path in segments(folder)) <= 60_000
+    kept = steps(Archive(folder).read(WEB.uid).record())
+    assert kept[-1].startswith("step 999 ")
+    assert not any(text.startswith("step 0 ") for text in kept)
+
+
+async def test_segments_are_for_root_only(folder: Path) -> None:
+    async with agent(folder, ManualClock()) as (record, keeper):
+        step(record, "private")
+        await keeper.flush()
+    assert segments(folder)[0].stat().st_mode & 0o077 == 0
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+async def test_live_waits_are_part_of_the_joined_record(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock) as (record, _):
+        step(record, "before")
+    async with agent(folder, clock) as (record, keeper):
+        step(record, "after")
+        with working_for(WEB), record.wait(WaitKind.EXIT, on="init"):
+            assert [wait.on for wait in (await keeper.of(WEB)).waits] == ["init"]
