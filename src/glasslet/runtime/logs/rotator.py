@@ -106,8 +106,8 @@ class LogRotator:
             return
         await asyncio.to_thread(_make_room, path, self._policy.container_log_max_files)
         rotated = rotated_name(path, self._clock.now().astimezone())
-        if os.path.lexists(rotated):
-            return  # two rotations within a second would overwrite the first: the next round will do
+        if os.path.lexists(rotated) or os.path.lexists(rotated + COMPRESSED):
+            return  # a second rotation within a second would cost the first one its file: the next round will do
         self._recorder.decided("log rotated", container=container.name, size=size, path=path)
         os.rename(path, rotated)
         try:
