@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from datetime import datetime, timedelta
+from typing import cast
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
@@ -33,13 +35,13 @@ class ContainerLogs:
             now = self._instance(uid, chosen)
             return now is not None and now.phase is ContainerPhase.RUNNING
 
+        chunks = read_logs(instance.log_path, reading(options, self._now()), running=running)
         try:
-            async for chunk in read_logs(instance.log_path, reading(options, self._now()), running=running):
-                yield chunk
+            async with aclosing(cast("AsyncGenerator[bytes, None]", chunks)):
+                async for chunk in chunks:
+                    yield chunk
         except FileNotFoundError as error:
-            raise LogsNotAvailable(
-                f"failed to try resolving symlinks in path {error.filename!r}: no log yet"
-            ) from error
+            raise LogsNotAvailable(f'container "{container}": there is no log file {error.filename}') from error
         except UnknownLogFormat as error:
             raise LogsNotAvailable(str(error)) from error
 
