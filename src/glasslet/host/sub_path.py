@@ -52,8 +52,8 @@ def bind_sub_path(mounts: BindMounts, *, volume: str, path: str, target: str) ->
 
 
 def release_sub_paths(mounts: BindMounts, directory: str) -> None:
-    """Takes off every bind mount below the sub-path directory of one volume and removes the places. Only empty files and
-    directories are removed. Raises OSError."""
+    """Takes off every bind mount below the sub-path directory of one volume and removes the places. Only empty files
+    and directories are removed. Raises OSError."""
     where = resolved(directory)
     for entry in mounts.table().at_or_below(where):
         mounts.unmount(entry.path)

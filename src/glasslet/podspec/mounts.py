@@ -108,10 +108,12 @@ def _host_path(request: ContainerRequest, index: int, volume: MountedVolume, pat
 
 def _sub_path(mount: VolumeMount, envs: Mapping[str, str]) -> str:
     path = expand_strictly(mount.sub_path_expr, envs) if mount.sub_path_expr else mount.sub_path
+    # Of an expression only the expression is shown: what it expands to may come from a Secret.
+    shown = mount.sub_path_expr or path
     if path.startswith("/"):
-        raise container_error(f"error SubPath `{path}` must not be an absolute path")
+        raise container_error(f"error SubPath `{shown}` must not be an absolute path")
     if ".." in path.split("/"):
-        raise container_error(f"unable to provision SubPath `{path}`: must not contain '..'")
+        raise container_error(f"unable to provision SubPath `{shown}`: must not contain '..'")
     return path
 
 

@@ -82,8 +82,8 @@ class VolumeManager:
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
     ) -> Mapping[int, str]:
-        """Shows parts of volumes on the host, for a container that is about to be made: where, by the mount's index. One
-        that failed is left out and logged: the pod's owner must not learn from messages what is on the node."""
+        """Shows parts of volumes on the host, for a container that is about to be made: where, by the mount's index.
+        One that failed is left out and logged: the pod's owner must not learn from messages what is on the node."""
         bound: dict[int, str] = {}
         for part in wanted:
             target = self._root.sub_path(ref.uid, part.volume, container, part.index)

@@ -1,0 +1,65 @@
+"""Mounts without a kernel, and threads without threads: for tests that need no root and no real time."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from glasslet.host.mount_table import MountEntry, MountTable
+
+T = TypeVar("T")
+
+
+class FakeMounts:
+    """A mount table in memory. As the kernel, it refuses to mount on what is not there, and to unmount what holds
+    another mount."""
+
+    def __init__(self) -> None:
+        self._entries: list[MountEntry] = []
+        self.busy: set[str] = set()
+        """Paths whose unmount fails with EBUSY."""
+
+    def table(self) -> MountTable:
+        return MountTable(self._entries)
+
+    def mount_tmpfs(self, target: str, *, size: int = 0) -> None:
+        self._add(target, "tmpfs", "tmpfs", (f"size={size}",) if size else ())
+
+    def mount_hugetlbfs(self, target: str, *, page_size: str) -> None:
+        self._add(target, "hugetlbfs", "nodev", (f"pagesize={page_size}",))
+
+    def bind(self, source: str, target: str) -> None:
+        if os.path.isdir(source) != os.path.isdir(target):
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), target)
+        self._add(target, "ext4", os.path.realpath(source), ())
+
+    def unmount(self, target: str) -> None:
+        if target in self.busy or any(e.path.startswith(f"{target}/") for e in self._entries):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), target)
+        topmost = self.table().at(target)
+        if topmost is not None:
+            self._entries.remove(topmost)
+
+    def _add(self, target: str, fs_type: str, source: str, options: tuple[str, ...]) -> None:
+        if not os.path.lexists(target):
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), target)
+        entry = MountEntry(
+            mount_id=len(self._entries) + 1,
+            device="0:99",
+            root="/",
+            path=target,
+            fs_type=fs_type,
+            source=source,
+            options=options,
+        )
+        self._entries.append(entry)
+
+
+class InlineThreads:
+    """Runs every call at once, in place."""
+
+    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
+        assert on
+        return call()

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import pytest
+
+from glasslet.podspec.container import container_spec
+from glasslet.podspec.environment import environment, expand, expand_strictly
+from glasslet.podspec.errors import ConfigError
+from tests.builders.podspec import container_request, pod_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        # behaviours.md §21: "$$ gives $; unresolved stays as written"
+        ("plain", "plain"),
+        ("$(A)", "1"),
+        ("x$(A)y$(B)z", "x1ytwoz"),
+        ("$$(A)", "$(A)"),
+        ("$$$(A)", "$1"),
+        ("$$$$(A)", "$$(A)"),
+        ("$(UNKNOWN)", "$(UNKNOWN)"),
+        ("$(A", "$(A"),
+        ("$A", "$A"),
+        ("100$", "100$"),
+        ("$()", "$()"),
+        ("$(A)$(A)", "11"),
+        ("$(EMPTY)!", "!"),
+        ("$($(A))", "$($(A))"),
+    ],
+)
+def test_references_are_expanded_as_the_api_documents(text: str, expanded: str) -> None:
+    assert expand(text, {"A": "1", "B": "two", "EMPTY": ""}) == expanded
+
+
+def test_expansion_is_not_repeated_on_its_result() -> None:
+    assert expand("$(A)", {"A": "$(B)", "B": "deep"}) == "$(B)"
+
+
+def test_an_entry_sees_only_those_before_it() -> None:
+    # behaviours.md §21: "replaced if defined earlier (env) or in the final env (command)"
+    env = [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "2"}, {"name": "C", "value": "$(B)"}]
+    pod = pod_of({"env": env, "command": ["echo", "$(A)", "$(B)"], "args": ["$(C)"]})
+    spec = container_spec(container_request(pod))
+    assert dict(spec.envs) == {"A": "$(B)", "B": "2", "C": "2"}
+    assert spec.command == ("echo", "$(B)", "2")
+    assert spec.args == ("2",)
+
+
+def test_own_entries_win_over_envs_from_and_later_entries_over_earlier() -> None:
+    # behaviours.md §21: "Precedence: services, then envFrom in order, then env in order (later wins)"
+    pod = pod_of({"env": [{"name": "A", "value": "env"}, {"name": "D", "value": "1"}, {"name": "D", "value": "$(D)2"}]})
+    request = container_request(pod, envs_from=(("A", "service"), ("A", "config"), ("B", "config")))
+    assert environment(request) == {"A": "env", "B": "config", "D": "12"}
+
+
+def test_values_of_envs_from_can_be_referred_to() -> None:
+    pod = pod_of({"env": [{"name": "URL", "value": "http://$(SVC_HOST)"}]})
+    assert environment(container_request(pod, envs_from=(("SVC_HOST", "10.0.0.1"),)))["URL"] == "http://10.0.0.1"
+
+
+def test_an_empty_value_is_a_defined_variable() -> None:
+    assert environment(container_request(pod_of({"env": [{"name": "A"}]}))) == {"A": ""}
+
+
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        ({"configMapKeyRef": {"name": "cfg", "key": "k"}}, "couldn't get configMap default/cfg, no kubeClient defined"),
+        (
+            {"configMapKeyRef": {"name": "cfg", "key": "k", "optional": True}},
+            "couldn't get configMap default/cfg, no kubeClient defined",
+        ),
+        ({"secretKeyRef": {"name": "s", "key": "k"}}, "couldn't get secret default/s, no kubeClient defined"),
+    ],
+)
+def test_an_unresolved_key_reference_is_refused_and_named(ref: dict[str, object], message: str) -> None:
+    pod = pod_of({"env": [{"name": "A", "valueFrom": ref}]})
+    with pytest.raises(ConfigError) as caught:
+        environment(container_request(pod))
+    assert (caught.value.reason, caught.value.message) == ("CreateContainerConfigError", message)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"configMapRef": {"name": "cfg"}}, "couldn't get configMap default/cfg, no kubeClient defined"),
+        ({"secretRef": {"name": "s"}}, "couldn't get secret default/s, no kubeClient defined"),
+    ],
+)
+def test_an_unresolved_env_from_is_refused_and_named(source: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        environment(container_request(pod_of({"envFrom": [source]})))
+
+
+def test_resolved_keys_are_taken_by_their_position() -> None:
+    # behaviours.md §21: "Missing required key or object: CreateContainerConfigError; optional: variable not set."
+    env = [
+        {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "a"}}},
+        {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "b", "optional": True}}},
+        {"name": "C", "value": "$(A)!"},
+    ]
+    request = container_request(pod_of({"env": env}), references_resolved=True, key_refs={0: "open sesame", 1: None})
+    assert environment(request) == {"A": "open sesame", "C": "open sesame!"}
+
+
+def test_a_key_that_the_resolver_did_not_find_is_named() -> None:
+    pod = pod_of({"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "a"}}}]})
+    with pytest.raises(ConfigError, match="couldn't find key a in Secret default/s"):
+        environment(container_request(pod, references_resolved=True))
+
+
+def test_strict_expansion_names_all_that_is_missing() -> None:
+    # behaviours.md §21: "subPathExpr with an undefined name or an empty result fails the container"
+    with pytest.raises(ConfigError, match="missing value for B, EMPTY"):
+        expand_strictly("$(EMPTY)/$(A)/$(B)", {"A": "1", "EMPTY": ""})
+
+
+def test_strict_expansion_keeps_escaped_references() -> None:
+    assert expand_strictly("$$(A)/$(A)", {"A": "1"}) == "$(A)/1"
