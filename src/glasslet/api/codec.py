@@ -73,7 +73,7 @@ def encode_sorted(value: Any) -> bytes:
 
 def to_plain(value: Any) -> Any:
     """Plain dicts, lists and strings, as `encode` would write them."""
-    return msgspec.to_builtins(_wire_times(value), enc_hook=_encode_hook)
+    return msgspec.json.decode(encode(value))
 
 
 def _decode_hook(kind: type, value: Any) -> Any:

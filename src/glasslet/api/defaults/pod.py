@@ -49,7 +49,8 @@ def default_pod_spec(spec: PodSpec) -> PodSpec:
         dns_policy=spec.dns_policy or "ClusterFirst",
         restart_policy=spec.restart_policy or "Always",
         security_context=PodSecurityContext() if spec.security_context is None else spec.security_context,
-        termination_grace_period_seconds=GRACE_PERIOD_SECONDS if grace is None else grace,
+        # A negative period is read as the shortest one.
+        termination_grace_period_seconds=GRACE_PERIOD_SECONDS if grace is None else 1 if grace < 0 else grace,
         scheduler_name=spec.scheduler_name or "default-scheduler",
         # The old name of the field is an alias: whichever is set, both read the same afterwards.
         service_account_name=spec.service_account_name or spec.service_account,

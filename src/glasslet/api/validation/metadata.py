@@ -47,7 +47,7 @@ def annotation_errors(annotations: dict[str, str], path: FieldPath) -> Errors:
 
 def _owners(owners: tuple[OwnerReference, ...], path: FieldPath) -> Errors:
     for owner in owners:
-        if not owner.api_version.rpartition("/")[2]:
+        if owner.api_version.count("/") > 1 or not owner.api_version.rpartition("/")[2]:
             yield invalid(path.child("apiVersion"), owner.api_version, "version must not be empty")
         for name in ("kind", "name", "uid"):
             if not getattr(owner, name):

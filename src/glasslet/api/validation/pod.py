@@ -65,7 +65,10 @@ def _spec(pod: Pod, path: FieldPath) -> Errors:
         yield required(path.child("terminationGracePeriodSeconds"))
     errors, volumes = volume_errors(spec.volumes, path.child("volumes"), pod.metadata.name)
     yield from errors
-    yield from resource_claim_errors(spec.resource_claims, path.child("resourceClaims"))
+    if _MIRROR not in pod.metadata.annotations:
+        yield from resource_claim_errors(spec.resource_claims, path.child("resourceClaims"))
+    elif spec.resource_claims:
+        yield forbidden(path.child("resourceClaims"), "static pods do not support resource claims")
     surroundings = Surroundings(spec, volumes, frozenset(claim.name for claim in spec.resource_claims if claim.name))
     yield from container_list_errors(surroundings, path.child("containers"))
     yield from init_container_list_errors(surroundings, path.child("initContainers"))

@@ -15,7 +15,7 @@ from glasslet.api.scheduling import (
     Toleration,
     TopologySpreadConstraint,
 )
-from glasslet.api.validation.rules import Errors, formatted, positive
+from glasslet.api.validation.rules import Errors, formatted, int32, positive
 from glasslet.api.validation.selectors import label_selector_errors, operator_errors, value_errors
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -75,6 +75,7 @@ def spread_errors(constraints: tuple[TopologySpreadConstraint, ...], path: Field
     for number, constraint in enumerate(constraints):
         here, action = path.at(number), constraint.when_unsatisfiable
         yield from positive(constraint.max_skew, here.child("maxSkew"))
+        yield from int32(constraint.max_skew, here.child("maxSkew"))
         if not constraint.topology_key:
             yield required(here.child("topologyKey"), "can not be empty")
         if action not in _UNSATISFIABLE:
@@ -85,6 +86,7 @@ def spread_errors(constraints: tuple[TopologySpreadConstraint, ...], path: Field
         domains = constraint.min_domains
         if domains is not None:
             yield from positive(domains, here.child("minDomains"))
+            yield from int32(domains, here.child("minDomains"))
             if action != "DoNotSchedule":
                 text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
                 yield invalid(here.child("minDomains"), domains, text)

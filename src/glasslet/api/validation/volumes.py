@@ -80,11 +80,10 @@ def _source(volume: Volume, path: FieldPath, pod_name: str) -> Errors:
     if not given:
         yield required(path, "must specify a volume type")
     for number, (kind, source) in enumerate(given):
-        here = path.child(_PATH_NAMES.get(kind, kind))
         if number:
-            yield forbidden(here, "may not specify more than 1 volume type")
+            yield forbidden(path.child(kind), "may not specify more than 1 volume type")
         else:
-            yield from _RULES[kind](source, here)
+            yield from _RULES[kind](source, path.child(_PATH_NAMES.get(kind, kind)))
     iscsi = volume.iscsi
     if iscsi is not None and iscsi.initiator_name is not None and len(f"{volume.name}:{iscsi.target_portal}") > 64:
         text = (
@@ -199,6 +198,7 @@ _FIELDS: Mapping[str, str] = {
     "portworxVolume": "portworx_volume", "azureDisk": "azure_disk", "storageos": "storageos", "projected": "projected",
     "scaleIO": "scale_io", "csi": "csi", "ephemeral": "ephemeral", "image": "image",
 }  # fmt: skip
+# Under this name upstream reports what is wrong inside; tools may know it.
 _PATH_NAMES = {"gcePersistentDisk": "persistentDisk"}
 _RULES: Mapping[str, Callable[[Any, FieldPath], Errors]] = {
     **NETWORK_RULES,
