@@ -19,7 +19,8 @@ ROWS = {row["flag"][2:]: row for row in DATA["rows"]}
 ACCEPTED = [name for name in ROWS if name not in WINDOWS_ONLY]
 EXAMPLES = {
     "bool": "false", "string": "x", "ip": "10.0.0.1", "duration": "3s", "quantity": "1Ki", "int": "3", "int32": "3",
-    "int64": "3", "level": "3", "strings": "a,b", "map": "a=b", "map-entry": "a=b", "thresholds": "memory.available<1Gi",
+    "int64": "3", "level": "3", "strings": "a,b", "map": "a=b", "map-entry": "a=b",
+    "thresholds": "memory.available<1Gi",
     "labels": "a=b", "gates": "NodeLogQuery=true", "headers": "a:b", "taints": "a=b:NoSchedule",
     "reserved-memory": "0:memory=1Gi", "vmodule": "a=3", "version": "false",
 }  # fmt: skip
