@@ -1,0 +1,58 @@
+"""From what a person types to a pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from glasslet.cli.failure import Failure
+from glasslet.cli.target import Target, choose
+
+PODS = [
+    Target("default", "web"),
+    Target("default", "web-2"),
+    Target("default", "job-7"),
+    Target("kube-system", "dns"),
+    Target("kube-system", "job-7"),
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "pod"),
+    [
+        ("default/web", Target("default", "web")),
+        ("web", Target("default", "web")),
+        ("dn", Target("kube-system", "dns")),
+        ("kube-system/j", Target("kube-system", "job-7")),
+        ("kube-system/job-7", Target("kube-system", "job-7")),
+    ],
+)
+def test_a_name_or_a_beginning_that_fits_one_pod_means_it(typed: str, pod: Target) -> None:
+    assert choose(typed, PODS) == pod
+
+
+@pytest.mark.parametrize("typed", ["job-7", "we", "default/w"])
+def test_what_fits_several_pods_is_refused_with_their_names(typed: str) -> None:
+    with pytest.raises(Failure, match="may be any of"):
+        choose(typed, [*PODS, Target("default", "work")] if typed == "we" else PODS)
+
+
+@pytest.mark.parametrize(("typed", "near"), [("wbe", "default/web"), ("default/jbo-7", "default/job-7")])
+def test_a_wrong_name_is_answered_with_the_nearest(typed: str, near: str) -> None:
+    with pytest.raises(Failure, match=f"did you mean .*{near}"):
+        choose(typed, PODS)
+
+
+def test_a_name_like_no_other_is_answered_with_what_there_is() -> None:
+    with pytest.raises(Failure, match="there is default/web"):
+        choose("zzzzzz", PODS)
+
+
+@pytest.mark.parametrize("typed", ["", "/", "default/"])
+def test_nothing_means_no_pod(typed: str) -> None:
+    with pytest.raises(Failure):
+        choose(typed, PODS)
+
+
+def test_without_pods_that_is_said() -> None:
+    with pytest.raises(Failure, match="there are no pods"):
+        choose("web", [])
