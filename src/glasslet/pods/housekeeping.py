@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 from glasslet.pods.collaborators import Observed
@@ -22,12 +23,15 @@ class Housekeeping:
         self._observed = observed
         self._workers = workers
         self._sources_ready = sources_ready
+        self.turned_at = time.monotonic()
+        """Monotonic seconds of the last look: that of the health check `syncloop`."""
 
     async def run(self) -> None:
         """Looks every two seconds until cancelled."""
         await self._observed.synced.wait()
         while True:
             self.tidy()
+            self.turned_at = asyncio.get_running_loop().time()
             await asyncio.sleep(PERIOD)
 
     def tidy(self) -> None:

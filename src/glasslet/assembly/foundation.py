@@ -1,0 +1,80 @@
+"""What everything else stands on: time, record, metrics, events, and the settings they came from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from glasslet.concurrency.clock import Clock, SystemClock
+from glasslet.config.gate_table import GATES, Stage
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.config.loading import Loaded
+from glasslet.config.options import Options
+from glasslet.host.layout import RootLayout
+from glasslet.host.machine import Machine, node_name, read_machine
+from glasslet.host.threads import HostThreads
+from glasslet.kubeapi.event_recorder import EventRecorder
+from glasslet.record.keeper import RecordKeeper
+from glasslet.record.recorder import current_scope
+from glasslet.record.store import Record
+from glasslet.telemetry.metrics.agent import Gate
+from glasslet.telemetry.metrics.catalog import Metrics
+
+_PRIVATE = 0o750
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """Built first, ended last."""
+
+    loaded: Loaded
+    clock: Clock
+    machine: Machine
+    node_name: str
+    root: RootLayout
+    record: Record
+    keeper: RecordKeeper
+    metrics: Metrics
+    events: EventRecorder
+    threads: HostThreads
+
+    @property
+    def configuration(self) -> KubeletConfiguration:
+        """The effective KubeletConfiguration."""
+        return self.loaded.configuration
+
+    @property
+    def options(self) -> Options:
+        """What only flags say."""
+        return self.loaded.options
+
+
+def log_fields() -> dict[str, object]:
+    """What every log line of the current task carries: the pod that it works for."""
+    scope = current_scope()
+    return {"pod": str(scope.pod), "podUID": scope.pod.uid} if scope.pod is not None else {}
+
+
+def build_foundation(loaded: Loaded) -> Foundation:
+    """Reads the machine, makes the root directory. Raises OSError, ValueError."""
+    clock = SystemClock()
+    name = node_name(loaded.options.hostname_override)
+    root = RootLayout(os.path.abspath(loaded.options.root_dir))
+    for folder in (root.root_dir, f"{root.root_dir}/pods", f"{root.root_dir}/glasslet"):
+        os.makedirs(folder, mode=_PRIVATE, exist_ok=True)
+    record = Record()
+    stages = {name: "" if spec.stage is Stage.GA else str(spec.stage) for name, spec in GATES.items()}
+    gates = {name: Gate(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
+    return Foundation(
+        loaded=loaded,
+        clock=clock,
+        machine=read_machine(),
+        node_name=name,
+        root=root,
+        record=record,
+        keeper=RecordKeeper(record=record, folder=Path(root.root_dir) / "glasslet" / "records"),
+        metrics=Metrics(node_name=name, gates=gates),
+        events=EventRecorder(node=name, clock=clock),
+        threads=HostThreads(recorder=record),
+    )

@@ -1,0 +1,252 @@
+"""The pods' side: sources, workers and everything that a pod's work touches on this node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.api.pod_status import PodStatus
+from glasslet.api.pod_update import PodUpdate
+from glasslet.api.quantity import Quantity
+from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.runtime import RuntimeSide
+from glasslet.host.addresses import NodeAddressUnknown
+from glasslet.host.layout import LogLayout
+from glasslet.host.machine import look_up_node_ips, resolve_name
+from glasslet.host.mounts import Mounts
+from glasslet.host.pod_files import PodFiles
+from glasslet.host.resolver import ResolverSource
+from glasslet.host.threads import HostCallStuck
+from glasslet.node.allocatable import allocatable
+from glasslet.pods.assembly import PodServices
+from glasslet.pods.backoff import back_off_limits
+from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.workers import PodWorkers
+from glasslet.podspec.hostname import pod_hostname
+from glasslet.podspec.pod_level import pod_memory_limit
+from glasslet.podspec.request import NodeFacts, ResolverFile
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.facts import ProbeOutcome
+from glasslet.sources.desired import DesiredPods
+from glasslet.sources.file import FileSource, FileSourceConfig
+from glasslet.sources.manifest import ManifestReader
+from glasslet.sources.url import URLSource, URLSourceConfig
+from glasslet.status.builder import status_builder
+from glasslet.status.manager import StatusManager
+from glasslet.volumes.empty_dir import EmptyDir
+from glasslet.volumes.host_path import HostPath
+from glasslet.volumes.manager import VolumeManager
+
+FILE, HTTP = "file", "http"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSide:
+    """What makes desired pods real."""
+
+    desired: DesiredPods
+    sources: tuple[FileSource | URLSource, ...]
+    workers: PodWorkers
+    statuses: StatusManager
+    housekeeping: Housekeeping
+    files: PodFiles
+
+
+class RuntimeDefaultCgroups:
+    """Pod cgroups as the runtime makes them by itself: under its own default parent."""
+
+    async def ensure(self, pod: Pod) -> str:
+        """No parent of ours."""
+        return ""
+
+    async def remove(self, ref: PodRef) -> None:
+        """The runtime removes what it made."""
+
+
+async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
+    """The node's addresses. A machine without any still runs pods: they only cannot be told the host's address."""
+    requested = tuple(ip.strip() for ip in foundation.options.node_ip.split(",") if ip.strip())
+    look_up = partial(look_up_node_ips, foundation.node_name, requested, resolve_name)
+    try:
+        return await foundation.threads.run(look_up, on="the node's address", kind=WaitKind.ADMISSION, within=5.0)
+    except (NodeAddressUnknown, HostCallStuck) as error:
+        if requested:
+            raise
+        foundation.record.finding(f"no address for this node: {error}")
+        return ()
+
+
+def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> PodSide:
+    """Sources, workers and what lies between."""
+    statuses = StatusManager(recorder=foundation.record)
+    files = _pod_files(foundation)
+    report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
+    workers = PodWorkers(
+        services=_services(foundation, runtime, files, host_ips),
+        status=_status_services(foundation, runtime, statuses, host_ips),
+        report=report,
+        settings=_settings(foundation),
+    )
+
+    def deliver(updates: Sequence[PodUpdate]) -> None:
+        for update in updates:
+            workers.update(update)
+
+    kinds = [FILE] * bool(foundation.configuration.static_pod_path) + [HTTP] * bool(
+        foundation.configuration.static_pod_url
+    )
+    desired = DesiredPods(sources=kinds, deliver=deliver, clock=foundation.clock, recorder=foundation.record)
+    housekeeping = Housekeeping(observed=runtime.observed, workers=workers, sources_ready=desired.ready)
+    return PodSide(
+        desired=desired,
+        sources=_sources(foundation, desired),
+        workers=workers,
+        statuses=statuses,
+        housekeeping=housekeeping,
+        files=files,
+    )
+
+
+def _sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource | URLSource, ...]:
+    configuration = foundation.configuration
+    reader = ManifestReader(
+        node_name=foundation.node_name,
+        prevent_api_references=foundation.loaded.gates.enabled("PreventStaticPodAPIReferences"),
+    )
+    sources: list[FileSource | URLSource] = []
+    if configuration.static_pod_path:
+        config = FileSourceConfig(
+            paths=(configuration.static_pod_path,), check_seconds=configuration.file_check_frequency
+        )
+        deliver = partial(desired.update_source, FILE)
+        sources.append(FileSource(config=config, reader=reader, deliver=deliver, recorder=foundation.record))
+    if configuration.static_pod_url:
+        url = URLSourceConfig(
+            url=configuration.static_pod_url,
+            headers=configuration.static_pod_url_header,
+            check_seconds=configuration.http_check_frequency,
+        )
+        deliver = partial(desired.update_source, HTTP)
+        sources.append(URLSource(config=url, reader=reader, deliver=deliver, recorder=foundation.record))
+    return tuple(sources)
+
+
+def _pod_files(foundation: Foundation) -> PodFiles:
+    return PodFiles(
+        root=foundation.root,
+        logs=LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir),
+        hostname=partial(pod_hostname, cluster_domain=foundation.configuration.cluster_domain),
+        threads=foundation.threads,
+        clock=foundation.clock,
+    )
+
+
+def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, host_ips: tuple[str, ...]) -> PodServices:
+    mounts, machine = Mounts(), foundation.machine
+    empty_dir = EmptyDir(
+        root=foundation.root,
+        mounts=mounts,
+        threads=foundation.threads,
+        pod_memory_limit=pod_memory_limit,
+        allocatable_memory=lambda: machine.memory_capacity,
+    )
+    volumes = VolumeManager(
+        root=foundation.root,
+        plugins={"emptyDir": empty_dir, "hostPath": HostPath(threads=foundation.threads)},
+        mounts=mounts,
+        threads=foundation.threads,
+    )
+    return PodServices(
+        runtime=runtime.connection.runtime,
+        observed=runtime.observed,
+        images=runtime.images,
+        volumes=volumes,
+        files=files,
+        cgroups=RuntimeDefaultCgroups(),
+        node=_NodeFacts(foundation, host_ips),
+    )
+
+
+class _NodeFacts:
+    """The node as podspec sees it; only the resolver file may change while the agent runs."""
+
+    def __init__(self, foundation: Foundation, host_ips: tuple[str, ...]) -> None:
+        self._resolver = ResolverSource(foundation.configuration.resolv_conf)
+        self._foundation = foundation
+        self._host_ips = host_ips
+        self._read_from: object = None
+        self._facts = NodeFacts(name=foundation.node_name)
+
+    def __call__(self) -> NodeFacts:
+        """Raises ResolverUnreadable."""
+        resolver = self._resolver.current()
+        if resolver is not self._read_from:
+            self._facts, self._read_from = self._read(), resolver
+        return self._facts
+
+    def _read(self) -> NodeFacts:
+        configuration, machine = self._foundation.configuration, self._foundation.machine
+        resolver = self._resolver.current()
+        capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
+        return NodeFacts(
+            name=self._foundation.node_name,
+            root_dir=self._foundation.root.root_dir,
+            pod_logs_dir=configuration.pod_logs_dir,
+            host_ips=self._host_ips,
+            memory_capacity=machine.memory_capacity,
+            allocatable=allocatable(
+                capacity, (configuration.kube_reserved, configuration.system_reserved), configuration.eviction_hard
+            ),
+            cluster_dns=tuple(configuration.cluster_dns),
+            cluster_domain=configuration.cluster_domain,
+            resolver=ResolverFile(servers=resolver.servers, searches=resolver.searches, options=resolver.options),
+            cpu_cfs_quota=configuration.cpu_cfs_quota,
+            cpu_cfs_quota_period=round(configuration.cpu_cfs_quota_period * 1_000_000),
+            seccomp_default=configuration.seccomp_default,
+            cgroup_v2=machine.cgroup_v2,
+            single_process_oom_kill=bool(configuration.single_process_oom_kill),
+            hugepage_sizes=machine.hugepage_sizes,
+            masked_paths=machine.masked_paths,
+            swap_capacity=machine.swap_capacity,
+            swap_controller=machine.swap_controller,
+            limited_swap=configuration.memory_swap.swap_behavior == "LimitedSwap",
+            selinux=machine.selinux,
+        )
+
+
+def _status_services(
+    foundation: Foundation, runtime: RuntimeSide, statuses: StatusManager, host_ips: tuple[str, ...]
+) -> StatusServices:
+    def finished(pod: Pod, _status: PodStatus) -> None:
+        statuses.forget(pod_ref(pod).uid)
+
+    def no_probes(_pod: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
+        return {}
+
+    return StatusServices(
+        build=status_builder(runtime.connection.info.name),
+        publish=statuses.publish,
+        probes=no_probes,
+        # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
+        host_ips=lambda: host_ips,
+        finished=finished,
+    )
+
+
+def _settings(foundation: Foundation) -> WorkerSettings:
+    configuration, gates = foundation.configuration, foundation.loaded.gates
+    longest = configuration.crash_loop_back_off.max_container_restart_period
+    return WorkerSettings(
+        sync_frequency=configuration.sync_frequency,
+        limits=back_off_limits(
+            reduced_decay=gates.enabled("ReduceDefaultCrashLoopBackOffDecay"),
+            node_maximum=longest if gates.enabled("KubeletCrashLoopBackOffMax") else None,
+        ),
+    )

@@ -1,0 +1,95 @@
+"""The runtime's side: the connection, what is observed through it, images, logs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glasslet.api.quantity import Quantity
+from glasslet.assembly.foundation import Foundation
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.cri.connection import CRIConnection, connect
+from glasslet.runtime.cri.handshake import HandshakeFailed
+from glasslet.runtime.cri.timeouts import Timeouts
+from glasslet.runtime.images.manager import ImageManager, PullPolicy
+from glasslet.runtime.logs import LogRotator, RotationPolicy
+from glasslet.runtime.observed import ObservedPods, RuntimeConditions
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE = 15.0
+"""Seconds that a start waits for a runtime that is just starting too; then it is the service manager's turn."""
+_RETRY = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSide:
+    """What stands on the CRI connection."""
+
+    connection: CRIConnection
+    observed: ObservedPods
+    conditions: RuntimeConditions
+    images: ImageManager
+    rotator: LogRotator
+
+
+async def connect_runtime(foundation: Foundation, waiting_for: Callable[[str], None]) -> CRIConnection:
+    """Connects, with patience for what looks temporary. Raises EndpointError, HandshakeFailed."""
+    configuration = foundation.configuration
+    deadline = foundation.clock.monotonic() + _PATIENCE
+    while True:
+        try:
+            return await connect(
+                configuration.container_runtime_endpoint,
+                configuration.image_service_endpoint,
+                recorder=foundation.record,
+                metrics=foundation.metrics.runtime,
+                timeouts=Timeouts(request=configuration.runtime_request_timeout),
+            )
+        except HandshakeFailed as error:
+            if not error.temporary or foundation.clock.monotonic() > deadline:
+                raise
+            waiting_for(str(error))
+            logger.warning("container runtime does not answer yet", extra={"error": str(error)})
+        with foundation.record.wait(WaitKind.BACK_OFF, on="container runtime to answer"):
+            await asyncio.sleep(_RETRY)
+
+
+def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> RuntimeSide:
+    """The components that read and use the runtime."""
+    configuration, clock, record = foundation.configuration, foundation.clock, foundation.record
+    observed = ObservedPods(runtime=connection.runtime, recorder=record, metrics=foundation.metrics.pleg, clock=clock)
+    return RuntimeSide(
+        connection=connection,
+        observed=observed,
+        conditions=RuntimeConditions(
+            runtime=connection.runtime, recorder=record, clock=clock, health={"PLEG": observed.health_problem}
+        ),
+        images=ImageManager(
+            images=connection.images,
+            recorder=record,
+            events=foundation.events.pod,
+            clock=clock,
+            policy=PullPolicy(
+                serialize_image_pulls=configuration.serialize_image_pulls,
+                max_parallel_image_pulls=configuration.max_parallel_image_pulls,
+                registry_pull_qps=configuration.registry_pull_qps,
+                registry_burst=configuration.registry_burst,
+            ),
+            metrics=foundation.metrics.images,
+        ),
+        rotator=LogRotator(
+            runtime=connection.runtime,
+            pods=observed.all,
+            recorder=record,
+            clock=clock,
+            policy=RotationPolicy(
+                container_log_max_size=Quantity.parse(configuration.container_log_max_size).value(),
+                container_log_max_files=configuration.container_log_max_files,
+                container_log_max_workers=configuration.container_log_max_workers,
+                container_log_monitor_interval=configuration.container_log_monitor_interval,
+            ),
+        ),
+    )

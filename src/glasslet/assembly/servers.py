@@ -1,0 +1,147 @@
+"""The servers: HTTPS, read-only port, local socket. The health port is older than all of them: see `daemon.py`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.pods import PodSide
+from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.views import GlassView, NodeView
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.server.authentication import AuthenticationChain, Authenticator, CertificateAuthenticator
+from glasslet.server.authorization import AlwaysAllow, RequestAuthorizer
+from glasslet.server.gate import Access
+from glasslet.server.glass import glass_routes
+from glasslet.server.handlers.health import syncloop_check
+from glasslet.server.kubelet_server import Bind, KubeletServer, Served
+from glasslet.server.log_source import ContainerLogs
+from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
+from glasslet.server.serving_certificate import serving_pair
+from glasslet.server.sources import PING, HealthCheck
+from glasslet.server.tls import ServingTLS, TLSFiles
+from glasslet.server.tls_options import TLSOptions
+from glasslet.server.unix_socket import UnixSocketServer
+from glasslet.telemetry.logging_setup import Logging
+from glasslet.telemetry.metrics.pods import PodCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSide:
+    """What listens. `tls` is None where HTTPS is switched off."""
+
+    listening: tuple[KubeletServer | UnixSocketServer, ...]
+    tls: ServingTLS | None
+
+
+async def build_servers(foundation: Foundation, runtime: RuntimeSide, pods: PodSide, logging: Logging) -> ServerSide:
+    """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption."""
+    configuration = foundation.configuration
+    node = NodeView(runtime=runtime, pods=pods)
+    logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
+    glass = GlassView(foundation=foundation, runtime=runtime, pods=pods, node=node, logs=logs)
+    routes = glass_routes(source=glass, keeper=foundation.keeper)
+    foundation.metrics.count_pods(_counts(runtime, pods))
+    sources = Sources(
+        pods=node,
+        logs=logs,
+        configz=_configz(foundation),
+        metrics=foundation.metrics,
+        checks=_checks(foundation, pods, logging),
+        streams=node,
+        set_verbosity=logging.set_verbosity,
+    )
+    listening: list[KubeletServer | UnixSocketServer] = [
+        UnixSocketServer(path=f"{foundation.root.root_dir}/glasslet.sock", routes=routes)
+    ]
+    tls = None
+    if configuration.enable_server and configuration.port:
+        tls = await _tls(foundation)
+        table = https_routes(sources, _switches(foundation))
+        debugging = configuration.enable_debugging_handlers
+        listening.append(
+            KubeletServer(
+                bind=Bind(configuration.address, configuration.port),
+                served=Served(table, metric_buckets(read_only=False, debugging_handlers=debugging), tuple(routes)),
+                metrics=foundation.metrics.http,
+                access=_access(foundation),
+                tls=tls.context,
+            )
+        )
+    if configuration.read_only_port:
+        listening.append(
+            KubeletServer(
+                bind=Bind(configuration.address, configuration.read_only_port),
+                served=Served(read_only_routes(sources), metric_buckets(read_only=True, debugging_handlers=False)),
+                metrics=foundation.metrics.http,
+                access=None,
+            )
+        )
+    return ServerSide(listening=tuple(listening), tls=tls)
+
+
+async def _tls(foundation: Foundation) -> ServingTLS:
+    configuration = foundation.configuration
+    certificate, key = await serving_pair(
+        certificate=configuration.tls_cert_file,
+        key=configuration.tls_private_key_file,
+        cert_dir=foundation.options.cert_dir,
+        host=foundation.node_name,
+    )
+    files = TLSFiles(certificate, key, configuration.authentication.x509.client_ca_file)
+    options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))
+    return ServingTLS(files=files, options=options)
+
+
+def _access(foundation: Foundation) -> Access:
+    """Validation has seen to it that only AlwaysAllow is asked for where there is no API server to ask."""
+    authentication = foundation.configuration.authentication
+    ways: list[Authenticator] = [CertificateAuthenticator()] if authentication.x509.client_ca_file else []
+    return Access(
+        AuthenticationChain(ways=ways, anonymous=authentication.anonymous.enabled),
+        RequestAuthorizer(
+            authorizer=AlwaysAllow(),
+            node_name=foundation.node_name,
+            fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
+        ),
+    )
+
+
+def _switches(foundation: Foundation) -> RouteSwitches:
+    configuration: KubeletConfiguration = foundation.configuration
+    return RouteSwitches(
+        enable_debugging_handlers=configuration.enable_debugging_handlers,
+        enable_system_log_handler=configuration.enable_system_log_handler,
+        enable_profiling_handler=configuration.enable_profiling_handler,
+        enable_debug_flags_handler=configuration.enable_debug_flags_handler,
+        split_streams=foundation.loaded.gates.enabled("PodLogsQuerySplitStreams"),
+    )
+
+
+def _checks(foundation: Foundation, pods: PodSide, logging: Logging) -> tuple[HealthCheck, ...]:
+    turn = syncloop_check(
+        lambda: pods.housekeeping.turned_at, foundation.clock.monotonic, foundation.configuration.sync_frequency
+    )
+    return (PING, HealthCheck("log", logging.problem), turn)
+
+
+def _configz(foundation: Foundation) -> Callable[[], dict[str, object]]:
+    tree = {name: value for name, value in foundation.loaded.tree.items() if name not in ("kind", "apiVersion")}
+    return lambda: tree
+
+
+def _counts(runtime: RuntimeSide, pods: PodSide) -> Callable[[], PodCounts]:
+    def counts() -> PodCounts:
+        observed = runtime.observed.all()
+        states = Counter(str(container.phase) for pod in observed for container in pod.containers)
+        desired = pods.desired.all()
+        return PodCounts(
+            running_pods=sum(pod.ready_sandbox() is not None for pod in observed),
+            containers=dict(states),
+            desired_static=len(desired),
+            active_static=sum(view.lifecycle == "syncing" for view in pods.workers.snapshot()),
+        )
+
+    return counts

@@ -1,0 +1,103 @@
+"""The composition root: builds the agent, runs it until a signal comes, takes it down in order.
+
+    record, events, health port ─ runtime connection ─ observation ─ pods ─ servers ─ sources
+
+Each layer stands on those before it and ends before they do. Ending means "stop managing": containers stay as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import uvloop
+
+from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
+from glasslet.assembly.pods import build_pod_side, find_host_ips
+from glasslet.assembly.runtime import build_runtime_side, connect_runtime
+from glasslet.assembly.servers import build_servers
+from glasslet.concurrency.services import running
+from glasslet.config.loading import Loaded
+from glasslet.host.process import set_own_oom_score
+from glasslet.record.stations import WaitKind
+from glasslet.server.healthz import HealthzServer
+from glasslet.server.sources import PING
+from glasslet.server.startup import Startup
+from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
+from glasslet.version import KUBELET_VERSION
+
+logger = logging.getLogger(__name__)
+
+
+def run(loaded: Loaded) -> int:
+    """Runs the agent with a valid configuration until TERM or INT. The exit code; a start that fails raises."""
+    logs = loaded.configuration.logging
+    modules = {item.file_pattern: item.verbosity for item in logs.vmodule}
+    log = set_up_logging(LoggingSettings(logs.format, logs.verbosity, modules), context=log_fields)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_until_signal(loaded, log))
+    finally:
+        log.close()
+
+
+async def _until_signal(loaded: Loaded, log: Logging) -> int:
+    loop = asyncio.get_running_loop()
+    agent = asyncio.create_task(_agent(loaded, log), name="agent")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, agent.cancel)
+    try:
+        await agent
+    except asyncio.CancelledError:
+        logger.info("kubelet ends, containers go on")
+    return 0
+
+
+async def _agent(loaded: Loaded, log: Logging) -> None:
+    foundation = build_foundation(loaded)
+    startup = Startup()
+    async with _always(foundation, startup), AsyncExitStack() as layers:
+        logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
+        set_own_oom_score(foundation.configuration.oom_score_adj)
+        host_ips = await find_host_ips(foundation)
+        connection = await connect_runtime(foundation, startup.waiting_for)
+        layers.push_async_callback(connection.close)
+        runtime = build_runtime_side(foundation, connection)
+        pods = build_pod_side(foundation, runtime, host_ips)
+        servers = await build_servers(foundation, runtime, pods, log)
+
+        observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
+        await layers.enter_async_context(running(observation))
+        await layers.enter_async_context(running({"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}))
+        for server in servers.listening:
+            await server.start()
+            layers.push_async_callback(server.stop)
+        upkeep = {"log rotation": runtime.rotator.run, "housekeeping": pods.housekeeping.run}
+        if servers.tls is not None:
+            upkeep["serving certificate"] = servers.tls.run
+        await layers.enter_async_context(running(upkeep))
+        with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
+            await runtime.observed.synced.wait()
+        sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
+        await layers.enter_async_context(running(sources))
+        startup.finished()
+        await asyncio.get_running_loop().create_future()
+
+
+@asynccontextmanager
+async def _always(foundation: Foundation, startup: Startup) -> AsyncIterator[None]:
+    """What runs from the first moment to the last: it can tell why nothing else does."""
+    configuration = foundation.configuration
+    services = {"record": foundation.keeper.run, "events": foundation.events.run}
+    if configuration.healthz_port:
+        services["health port"] = HealthzServer(
+            address=configuration.healthz_bind_address,
+            port=configuration.healthz_port,
+            checks=(PING, startup.check()),
+            recorder=foundation.record,
+        ).run
+    async with running(services):
+        yield
