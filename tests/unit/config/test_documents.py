@@ -51,11 +51,27 @@ def test_keys_with_dots_are_reached_in_brackets():
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("yes", True), ("on", True), ("n", False), ("~", None), ("0644", 420), ("0o644", 420), ("0x1F", 31),
-        ("1_000", 1000), ("1e3", 1000.0), ("08", 8.0), ("1:30", "1:30"), ("2001-01-01", "2001-01-01"), ("-7", -7),
-        ("'1'", "1"), ("!!str 1", "1"), ("!!float 1", 1.0), ("1.2.3", "1.2.3"), ("+", "+"), ("0x", "0x"),
+        ("yes", True),
+        ("on", True),
+        ("n", False),
+        ("~", None),
+        ("0644", 420),
+        ("0o644", 420),
+        ("0x1F", 31),
+        ("1_000", 1000),
+        ("1e3", 1000.0),
+        ("08", 8.0),
+        ("1:30", "1:30"),
+        ("2001-01-01", "2001-01-01"),
+        ("-7", -7),
+        ("'1'", "1"),
+        ("!!str 1", "1"),
+        ("!!float 1", 1.0),
+        ("1.2.3", "1.2.3"),
+        ("+", "+"),
+        ("0x", "0x"),
     ],
-)  # fmt: skip
+)
 def test_plain_scalars_mean_what_kubernetes_yaml_reader_says(text: str, value: object):
     if value is None:
         text, value = f"k: {text}", {"k": None}

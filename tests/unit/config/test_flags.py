@@ -18,12 +18,27 @@ DATA = json.loads((Path(__file__).parents[2] / "data" / "flags.json").read_text(
 ROWS = {row["flag"][2:]: row for row in DATA["rows"]}
 ACCEPTED = [name for name in ROWS if name not in WINDOWS_ONLY]
 EXAMPLES = {
-    "bool": "false", "string": "x", "ip": "10.0.0.1", "duration": "3s", "quantity": "1Ki", "int": "3", "int32": "3",
-    "int64": "3", "level": "3", "strings": "a,b", "map": "a=b", "map-entry": "a=b",
+    "bool": "false",
+    "string": "x",
+    "ip": "10.0.0.1",
+    "duration": "3s",
+    "quantity": "1Ki",
+    "int": "3",
+    "int32": "3",
+    "int64": "3",
+    "level": "3",
+    "strings": "a,b",
+    "map": "a=b",
+    "map-entry": "a=b",
     "thresholds": "memory.available<1Gi",
-    "labels": "a=b", "gates": "NodeLogQuery=true", "headers": "a:b", "taints": "a=b:NoSchedule",
-    "reserved-memory": "0:memory=1Gi", "vmodule": "a=3", "version": "false",
-}  # fmt: skip
+    "labels": "a=b",
+    "gates": "NodeLogQuery=true",
+    "headers": "a:b",
+    "taints": "a=b:NoSchedule",
+    "reserved-memory": "0:memory=1Gi",
+    "vmodule": "a=3",
+    "version": "false",
+}
 
 
 def test_the_table_holds_exactly_the_flags_of_the_list():

@@ -15,12 +15,25 @@ from glasslet.config.schema import build, check_types, fields_of
 ROWS = json.loads((Path(__file__).parents[2] / "data" / "config-fields.json").read_text())["rows"]
 NO_GATES = FeatureGates()
 EXAMPLES = {
-    "bool": True, "string": "x", "int32": 3, "int64": 4, "uint32": 5, "float64": 0.5, "duration": "3s", "enum": "x",
-    "[]string": ["x"], "[]string (set)": ["x"], "map[string]string": {"a": "b"}, "map[string]bool": {"a": True},
-    "map[string][]string": {"a": ["b"]}, "quantity": "1Ki", "ResourceList": {"memory": "1Gi"},
-    "[]object": [], "[]{filePattern,verbosity}": [{"filePattern": "a", "verbosity": 1}],
+    "bool": True,
+    "string": "x",
+    "int32": 3,
+    "int64": 4,
+    "uint32": 5,
+    "float64": 0.5,
+    "duration": "3s",
+    "enum": "x",
+    "[]string": ["x"],
+    "[]string (set)": ["x"],
+    "map[string]string": {"a": "b"},
+    "map[string]bool": {"a": True},
+    "map[string][]string": {"a": ["b"]},
+    "quantity": "1Ki",
+    "ResourceList": {"memory": "1Gi"},
+    "[]object": [],
+    "[]{filePattern,verbosity}": [{"filePattern": "a", "verbosity": 1}],
     "[]Taint": [{"key": "a", "effect": "NoSchedule"}],
-}  # fmt: skip
+}
 
 
 def tree_with(path: str, value: object) -> dict:

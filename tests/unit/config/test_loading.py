@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.unit.config.files import HEAD, STANDALONE, write
 
 from glasslet.config.defaults import EVICTION_HARD
 from glasslet.config.loading import load
 from glasslet.config.problem import Step
-from tests.unit.config.files import HEAD, STANDALONE, write
 
 
 def messages(loaded) -> list[str]:
@@ -177,7 +177,8 @@ def test_relative_paths_in_drop_ins_and_flags_are_left_alone(tmp_path):
 
 
 def test_unknown_and_duplicate_fields_of_the_main_file_are_warnings_with_path_and_line(tmp_path):
-    body = "maxPods: 1\nauthentication:\n  webhok: {}\n  webhook: {enabled: false}\nmaxPods: 2\nauthorization: {mode: AlwaysAllow}\n"
+    access = "authentication:\n  webhok: {}\n  webhook: {enabled: false}\n"
+    body = f"maxPods: 1\n{access}maxPods: 2\nauthorization: {{mode: AlwaysAllow}}\n"
     config = write(tmp_path / "k.yaml", body)
     loaded = load([f"--config={config}"])
     assert loaded.problems == ()

@@ -45,17 +45,47 @@ BAD = [
     ({"maxPods": -1}, "invalid configuration: maxPods (--max-pods) -1 must not be a negative number"),
     ({"podsPerCore": -1}, "invalid configuration: podsPerCore (--pods-per-core) -1 must not be a negative number"),
     ({"registryBurst": -1}, "invalid configuration: registryBurst (--registry-burst) -1 must not be a negative number"),
-    ({"registryPullQPS": -1}, "invalid configuration: registryPullQPS (--registry-qps) -1 must not be a negative number"),
-    ({"healthzPort": 65536}, "invalid configuration: healthzPort (--healthz-port) 65536 must be between 1 and 65535, inclusive"),
+    (
+        {"registryPullQPS": -1},
+        "invalid configuration: registryPullQPS (--registry-qps) -1 must not be a negative number",
+    ),
+    (
+        {"healthzPort": 65536},
+        "invalid configuration: healthzPort (--healthz-port) 65536 must be between 1 and 65535, inclusive",
+    ),
     ({"port": 0}, "invalid configuration: port (--port) 0 must be between 1 and 65535, inclusive"),
-    ({"readOnlyPort": -1}, "invalid configuration: readOnlyPort (--read-only-port) -1 must be between 0 and 65535, inclusive"),
-    ({"imageGCHighThresholdPercent": 101}, "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive"),
-    ({"imageGCLowThresholdPercent": -1}, "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) -1 must be between 0 and 100, inclusive"),
-    ({"iptablesDropBit": 32}, "invalid configuration: iptablesDropBit (--iptables-drop-bit) 32 must be between 0 and 31, inclusive"),
-    ({"iptablesMasqueradeBit": -1}, "invalid configuration: iptablesMasqueradeBit (--iptables-masquerade-bit) -1 must be between 0 and 31, inclusive"),
-    ({"oomScoreAdj": 1001}, "invalid configuration: oomScoreAdj (--oom-score-adj) 1001 must be between -1000 and 1000, inclusive"),
-    ({"cpuCFSQuotaPeriod": "50ms"}, "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) 50ms requires feature gate CustomCPUCFSQuotaPeriod"),
-    ({"imageGCLowThresholdPercent": 85}, "85 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 85"),
+    (
+        {"readOnlyPort": -1},
+        "invalid configuration: readOnlyPort (--read-only-port) -1 must be between 0 and 65535, inclusive",
+    ),
+    (
+        {"imageGCHighThresholdPercent": 101},
+        "imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and 100, inclusive",
+    ),
+    (
+        {"imageGCLowThresholdPercent": -1},
+        "imageGCLowThresholdPercent (--image-gc-low-threshold) -1 must be between 0 and 100, inclusive",
+    ),
+    (
+        {"iptablesDropBit": 32},
+        "invalid configuration: iptablesDropBit (--iptables-drop-bit) 32 must be between 0 and 31, inclusive",
+    ),
+    (
+        {"iptablesMasqueradeBit": -1},
+        "iptablesMasqueradeBit (--iptables-masquerade-bit) -1 must be between 0 and 31, inclusive",
+    ),
+    (
+        {"oomScoreAdj": 1001},
+        "invalid configuration: oomScoreAdj (--oom-score-adj) 1001 must be between -1000 and 1000, inclusive",
+    ),
+    (
+        {"cpuCFSQuotaPeriod": "50ms"},
+        "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) 50ms requires feature gate CustomCPUCFSQuotaPeriod",
+    ),
+    (
+        {"imageGCLowThresholdPercent": 85},
+        "85 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 85",
+    ),
     ({"imageMaximumGCAge": "-1s"}, "imageMaximumGCAge -1s must not be negative"),
     ({"imageMaximumGCAge": "1m"}, "imageMaximumGCAge 1m0s must be greater than imageMinimumGCAge"),
     ({"nodeLeaseDurationSeconds": 0}, "nodeLeaseDurationSeconds must be greater than 0"),
@@ -67,23 +97,44 @@ BAD = [
     ({"registerWithTaints": [{"key": "a/b/c", "effect": "NoSchedule"}]}, "invalid taint: a/b/c=:NoSchedule"),
     ({"registerWithTaints": [{"key": "a", "effect": "Never"}]}, "invalid taint: a=:Never"),
     ({"registerWithTaints": [{"key": "a", "timeAdded": "2026-01-01T00:00:00Z"}]}, "TimeAdded"),
-    ({"topologyManagerPolicy": "best"}, '"best" must be one of: "none", "best-effort", "restricted" or "single-numa-node"'),
+    (
+        {"topologyManagerPolicy": "best"},
+        '"best" must be one of: "none", "best-effort", "restricted" or "single-numa-node"',
+    ),
     ({"topologyManagerScope": "node"}, '"node" must be one of: "container" or "pod"'),
     ({"hairpinMode": "x"}, '"x" must be one of: "none", "hairpin-veth" or "promiscuous-bridge"'),
     ({"memorySwap": {"swapBehavior": "Much"}}, '"Much" must be one of'),
-    ({"imagePullCredentialsVerificationPolicy": "NeverVerify"}, "while feature gate KubeletEnsureSecretPulledImages is off"),
+    (
+        {"imagePullCredentialsVerificationPolicy": "NeverVerify"},
+        "while feature gate KubeletEnsureSecretPulledImages is off",
+    ),
     ({"preloadedImagesVerificationAllowlist": ["a/*"]}, "while feature gate KubeletEnsureSecretPulledImages is off"),
     ({"shutdownGracePeriodCriticalPods": "5s"}, "shutdownGracePeriodCriticalPods 5s must be <= shutdownGracePeriod 0s"),
     ({"shutdownGracePeriod": "500ms"}, "shutdownGracePeriod 500ms must be either zero or >= 1 sec"),
-    ({"shutdownGracePeriod": "-1s", "shutdownGracePeriodCriticalPods": "-1s"}, "shutdownGracePeriodCriticalPods -1s must be"),
-    ({"shutdownGracePeriod": "5s", "shutdownGracePeriodByPodPriority": [{"priority": 1}]}, "cannot be set at the same time"),
+    (
+        {"shutdownGracePeriod": "-1s", "shutdownGracePeriodCriticalPods": "-1s"},
+        "shutdownGracePeriodCriticalPods -1s must be",
+    ),
+    (
+        {"shutdownGracePeriod": "5s", "shutdownGracePeriodByPodPriority": [{"priority": 1}]},
+        "cannot be set at the same time",
+    ),
     ({"crashLoopBackOff": {"maxContainerRestartPeriod": "5s"}}, "while feature gate KubeletCrashLoopBackOffMax is off"),
-    ({"enforceNodeAllocatable": ["kube-reserved", "kube-reserved-compressible"], "kubeReservedCgroup": "/k"}, 'both "kube-reserved" and'),
+    (
+        {"enforceNodeAllocatable": ["kube-reserved", "kube-reserved-compressible"], "kubeReservedCgroup": "/k"},
+        'both "kube-reserved" and',
+    ),
     ({"enforceNodeAllocatable": ["pods", "pods"]}, 'duplicate entry "pods"'),
     ({"enforceNodeAllocatable": ["system-reserved"]}, "systemReservedCgroup (--system-reserved-cgroup) must be set"),
-    ({"enforceNodeAllocatable": ["kube-reserved-compressible"]}, "kubeReservedCgroup (--kube-reserved-cgroup) must be set"),
+    (
+        {"enforceNodeAllocatable": ["kube-reserved-compressible"]},
+        "kubeReservedCgroup (--kube-reserved-cgroup) must be set",
+    ),
     ({"enforceNodeAllocatable": ["none", "pods"]}, '"none" must stand alone'),
-    ({"enforceNodeAllocatable": ["nodes"]}, 'option "nodes" of enforceNodeAllocatable (--enforce-node-allocatable) is unknown'),
+    (
+        {"enforceNodeAllocatable": ["nodes"]},
+        'option "nodes" of enforceNodeAllocatable (--enforce-node-allocatable) is unknown',
+    ),
     ({"cgroupsPerQOS": False}, 'cgroupsPerQOS (--cgroups-per-qos) must be true while "pods"'),
     ({"reservedSystemCPUs": "0", "kubeReservedCgroup": "/k"}, "cannot be combined with systemReservedCgroup"),
     ({"reservedSystemCPUs": "3-1"}, "unable to parse reservedSystemCPUs (--reserved-cpus) 3-1"),
@@ -94,14 +145,20 @@ BAD = [
     ({"userNamespaces": {"idsPerPod": 65535}}, "must not be less than 65536"),
     ({"userNamespaces": {"idsPerPod": 65537}}, "must be a multiple of 65536"),
     ({"userNamespaces": {"idsPerPod": 65536 * 65536}}, "must not be more than 4294967295"),
-    ({"showHiddenMetricsForVersion": "1.32"}, "--show-hidden-metrics-for-version must be omitted or have the value '1.33'"),
+    (
+        {"showHiddenMetricsForVersion": "1.32"},
+        "--show-hidden-metrics-for-version must be omitted or have the value '1.33'",
+    ),
     ({"logging": {"format": "xml"}}, 'logging.format: Invalid value: "xml": Unsupported log format'),
     ({"logging": {"verbosity": 2**31}}, "logging.verbosity: Invalid value"),
     ({"logging": {"format": "json", "vmodule": [{"filePattern": "a"}]}}, "logging.vmodule: Forbidden"),
     ({"logging": {"vmodule": [{"verbosity": 1}]}}, "logging.vmodule[0]: Required value"),
     ({"logging": {"vmodule": [{"filePattern": "a=b"}]}}, "logging.vmodule[0]: Invalid value"),
     ({"logging": {"options": {"text": {"splitStream": True}, "json": {}}}}, "Feature LoggingAlphaOptions is disabled"),
-    ({"logging": {"options": {"json": {"infoBufferSize": "1Ki"}, "text": {}}}}, "logging.options.json.infoBufferSize: Forbidden"),
+    (
+        {"logging": {"options": {"json": {"infoBufferSize": "1Ki"}, "text": {}}}},
+        "logging.options.json.infoBufferSize: Forbidden",
+    ),
     ({"tracing": {"endpoint": "http://a:1"}}, "tracing.endpoint: Invalid value"),
     ({"tracing": {"samplingRatePerMillion": -1}}, "tracing.samplingRatePerMillion: Invalid value: -1"),
     ({"tracing": {"samplingRatePerMillion": 1000001}}, "tracing.samplingRatePerMillion: Invalid value: 1000001"),
@@ -116,7 +173,7 @@ BAD = [
     ({"podLogsDir": "logs"}, 'pod logs path "logs" must be absolute'),
     ({"podLogsDir": "/var/log/pods/"}, "must be normalized"),
     ({"podLogsDir": "/var/lög"}, "ASCII"),
-]  # fmt: skip
+]
 
 BAD_AT_START = [
     ({"syncFrequency": "0s"}, "invalid sync frequency 0"),
@@ -138,23 +195,41 @@ BAD_AT_START = [
     ({"evictionHard": {"memory.available": "-1%"}}, "must be 0% to 100%"),
     ({"evictionHard": {"memory.available": "x"}}, "is no quantity"),
     ({"evictionHard": {"memory.available": "nan%"}}, "is no number"),
-    ({"evictionSoft": {"memory.available": "1Gi"}}, "grace period must be specified for the soft eviction threshold memory.available"),
+    (
+        {"evictionSoft": {"memory.available": "1Gi"}},
+        "grace period must be specified for the soft eviction threshold memory.available",
+    ),
     ({"evictionSoftGracePeriod": {"x": "1s"}}, "unsupported eviction signal x"),
     ({"evictionSoftGracePeriod": {"memory.available": "-1s"}}, "must not be negative"),
     ({"evictionSoftGracePeriod": {"memory.available": "5"}}, "is no duration"),
     ({"evictionMinimumReclaim": {"x": "1"}}, "unsupported eviction signal x"),
     ({"evictionMinimumReclaim": {"memory.available": "0%"}}, "must be positive"),
-    ({"evictionMinimumReclaim": {"memory.available": "-1"}}, "negative eviction minimum reclaim specified for memory.available"),
+    (
+        {"evictionMinimumReclaim": {"memory.available": "-1"}},
+        "negative eviction minimum reclaim specified for memory.available",
+    ),
     ({"cpuManagerPolicy": "dynamic"}, 'unknown policy: "dynamic"'),
     ({"cpuManagerPolicy": "static"}, "requires systemReserved.cpu + kubeReserved.cpu to be greater than zero"),
     ({POLICY_OPTIONS: {"full-pcpus-only": "true"}}, "none policy: no option is available"),
     (STATIC | {POLICY_OPTIONS: {"fast": "true"}}, 'unknown CPU Manager Policy option: "fast"'),
     (STATIC | {POLICY_OPTIONS: {"align-by-socket": "true"}}, "requires feature gate CPUManagerPolicyAlphaOptions"),
     (STATIC | {POLICY_OPTIONS: {"full-pcpus-only": "yes"}}, "want true or false"),
-    (STATIC | {POLICY_OPTIONS: {"prefer-align-cpus-by-uncorecache": "1", "distribute-cpus-across-numa": "1"}}, "exclude each other"),
-    ({"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"x": "1"}}, "unknown Topology Manager Policy option"),
-    ({"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "7"}}, "8 or more"),
-    ({"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "x"}}, "true or false"),
+    (
+        STATIC | {POLICY_OPTIONS: {"prefer-align-cpus-by-uncorecache": "1", "distribute-cpus-across-numa": "1"}},
+        "exclude each other",
+    ),
+    (
+        {"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"x": "1"}},
+        "unknown Topology Manager Policy option",
+    ),
+    (
+        {"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": "7"}},
+        "8 or more",
+    ),
+    (
+        {"topologyManagerPolicy": "restricted", "topologyManagerPolicyOptions": {"prefer-closest-numa-nodes": "x"}},
+        "true or false",
+    ),
     ({"memoryManagerPolicy": "static"}, 'unknown policy: "static"'),
     ({"memoryManagerPolicy": "BestEffort"}, "Windows only"),
     ({"memoryManagerPolicy": "Static"}, "requires reservedMemory"),
@@ -164,7 +239,7 @@ BAD_AT_START = [
     ({"allowedUnsafeSysctls": ["kernel.panic"]}, 'the sysctl "kernel.panic" is not known to be namespaced'),
     ({"allowedUnsafeSysctls": ["NET"]}, "must be a name of at most 253 characters"),
     ({"allowedUnsafeSysctls": ["net.*.x"]}, "or a prefix that ends in *"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: str(value)[:80])
@@ -181,9 +256,18 @@ def test_a_broken_rule_of_the_start_says_so(change, message):
 
 OTHERS = {
     # Rules that need a gate, the other cgroup version, no API server or the machine: tested below and in test_check.
-    "serverTLSBootstrap", "singleProcessOOMKill", "failCgroupV1", "(main file)", "(drop-in)", "featureGates",
-    "authentication.x509.clientCAFile", "cgroupDriver", "cgroupRoot", "logging.options", "enforceNodeAllocatable",
-}  # fmt: skip
+    "serverTLSBootstrap",
+    "singleProcessOOMKill",
+    "failCgroupV1",
+    "(main file)",
+    "(drop-in)",
+    "featureGates",
+    "authentication.x509.clientCAFile",
+    "cgroupDriver",
+    "cgroupRoot",
+    "logging.options",
+    "enforceNodeAllocatable",
+}
 
 
 def test_every_field_with_a_message_upstream_has_a_case_here():
@@ -202,22 +286,49 @@ def _paths(change: dict, prefix: str = ""):
 @pytest.mark.parametrize(
     ("change", "gates", "message"),
     [
-        ({"serverTLSBootstrap": True}, {"RotateKubeletServerCertificate": False}, "requires feature gate RotateKubeletServer"),
+        (
+            {"serverTLSBootstrap": True},
+            {"RotateKubeletServerCertificate": False},
+            "requires feature gate RotateKubeletServer",
+        ),
         ({"imageMaximumGCAge": "1h"}, {"ImageMaximumGCAge": False}, "requires feature gate ImageMaximumGCAge"),
         ({"cpuCFSQuotaPeriod": "2s"}, {"CustomCPUCFSQuotaPeriod": True}, "2s must be between 1ms and 1sec, inclusive"),
         ({"shutdownGracePeriod": "5s"}, {"GracefulNodeShutdown": False}, "require feature gate GracefulNodeShutdown"),
-        ({"shutdownGracePeriodByPodPriority": [{}]}, {"GracefulNodeShutdownBasedOnPodPriority": False}, "requires feature gate"),
-        ({"crashLoopBackOff": {"maxContainerRestartPeriod": "301s"}}, {"KubeletCrashLoopBackOffMax": True}, "got: 301 seconds"),
+        (
+            {"shutdownGracePeriodByPodPriority": [{}]},
+            {"GracefulNodeShutdownBasedOnPodPriority": False},
+            "requires feature gate",
+        ),
+        (
+            {"crashLoopBackOff": {"maxContainerRestartPeriod": "301s"}},
+            {"KubeletCrashLoopBackOffMax": True},
+            "got: 301 seconds",
+        ),
         ({"imagePullCredentialsVerificationPolicy": "x"}, {"KubeletEnsureSecretPulledImages": True}, 'option "x"'),
-        ({"preloadedImagesVerificationAllowlist": ["a"]}, {"KubeletEnsureSecretPulledImages": True}, "VertificationPolicy"),
-        ({"enableSystemLogQuery": True, "enableSystemLogHandler": False}, {"NodeLogQuery": True}, "requires enableSystemLogHandler"),
+        (
+            {"preloadedImagesVerificationAllowlist": ["a"]},
+            {"KubeletEnsureSecretPulledImages": True},
+            "VertificationPolicy",
+        ),
+        (
+            {"enableSystemLogQuery": True, "enableSystemLogHandler": False},
+            {"NodeLogQuery": True},
+            "requires enableSystemLogHandler",
+        ),
         ({"logging": {"format": "json"}}, {"LoggingBetaOptions": False}, "see LoggingBetaOptions feature"),
-        (STATIC | {POLICY_OPTIONS: {"strict-cpu-reservation": "1"}}, {"CPUManagerPolicyBetaOptions": False}, "BetaOptions"),
-        (STATIC | {POLICY_OPTIONS: {"align-by-socket": "1"}, "topologyManagerPolicy": "single-numa-node"},
-         {"CPUManagerPolicyAlphaOptions": True}, "excludes topology manager policy"),
+        (
+            STATIC | {POLICY_OPTIONS: {"strict-cpu-reservation": "1"}},
+            {"CPUManagerPolicyBetaOptions": False},
+            "BetaOptions",
+        ),
+        (
+            STATIC | {POLICY_OPTIONS: {"align-by-socket": "1"}, "topologyManagerPolicy": "single-numa-node"},
+            {"CPUManagerPolicyAlphaOptions": True},
+            "excludes topology manager policy",
+        ),
     ],
     ids=lambda value: str(value)[:60],
-)  # fmt: skip
+)
 def test_a_rule_follows_its_gate(change, gates, message):
     assert any(message in finding.message for finding in findings(change, gates=gates))
 
@@ -238,22 +349,45 @@ def test_a_bad_image_pattern_is_told(pattern):
         {"evictionHard": {"memory.available": "0%", "nodefs.available": "100%", "pid.available": "10"}},
         {"evictionSoft": {"memory.available": "5.5%"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"}},
         {"evictionMinimumReclaim": {"nodefs.available": "0", "imagefs.available": "2Gi"}},
-        {"healthzPort": 0}, {"readOnlyPort": 10255}, {"nodeStatusMaxImages": -1}, {"oomScoreAdj": -1000},
-        {"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False}, {"enforceNodeAllocatable": []},
-        {"reservedSystemCPUs": "0-3,8"}, {"qosReserved": {"memory": "100%"}},
-        {"reservedMemory": [{"limits": {"memory": "1Gi", "hugepages-2Mi": "4Mi"}}, {"numaNode": 1, "limits": {"memory": "1"}}]},
+        {"healthzPort": 0},
+        {"readOnlyPort": 10255},
+        {"nodeStatusMaxImages": -1},
+        {"oomScoreAdj": -1000},
+        {"enforceNodeAllocatable": ["none"], "cgroupsPerQOS": False},
+        {"enforceNodeAllocatable": []},
+        {"reservedSystemCPUs": "0-3,8"},
+        {"qosReserved": {"memory": "100%"}},
+        {
+            "reservedMemory": [
+                {"limits": {"memory": "1Gi", "hugepages-2Mi": "4Mi"}},
+                {"numaNode": 1, "limits": {"memory": "1"}},
+            ]
+        },
         {"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s"},
-        {"allowedUnsafeSysctls": ["net.core.somaxconn", "kernel.shm*", "fs/mqueue/*", "net/ipv4/conf.x/forwarding", "net.*"]},
-        {"tracing": {"endpoint": "collector:4317"}}, {"tracing": {"endpoint": "unix:///a"}},
-        {"registerWithTaints": [{"key": "a.b/c", "value": "d"}]}, {"containerLogMaxSize": "-1"},
-        {"topologyManagerPolicyOptions": {"x": "y"}}, {"maxParallelImagePulls": 5, "serializeImagePulls": False},
+        {
+            "allowedUnsafeSysctls": [
+                "net.core.somaxconn",
+                "kernel.shm*",
+                "fs/mqueue/*",
+                "net/ipv4/conf.x/forwarding",
+                "net.*",
+            ]
+        },
+        {"tracing": {"endpoint": "collector:4317"}},
+        {"tracing": {"endpoint": "unix:///a"}},
+        {"registerWithTaints": [{"key": "a.b/c", "value": "d"}]},
+        {"containerLogMaxSize": "-1"},
+        {"topologyManagerPolicyOptions": {"x": "y"}},
+        {"maxParallelImagePulls": 5, "serializeImagePulls": False},
         STATIC | {POLICY_OPTIONS: {"full-pcpus-only": "true", "strict-cpu-reservation": "true"}},
         {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"},
         {"tlsCipherSuites": ["TLS_RSA_WITH_RC4_128_SHA"], "tlsMinVersion": "VersionTLS13"},
-        {"userNamespaces": {"idsPerPod": 131072}}, {"cgroupDriver": "whatever"}, {"eventBurst": 0},
+        {"userNamespaces": {"idsPerPod": 131072}},
+        {"cgroupDriver": "whatever"},
+        {"eventBurst": 0},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_good_value_breaks_no_rule(change):
     assert findings(change) == []
 
@@ -286,19 +420,29 @@ def test_a_standalone_node_may_have_any_change_detection():
 @pytest.mark.parametrize(
     ("options", "step", "message"),
     [
-        (Options(node_labels={"kubernetes.io/role": "x", "node.kubernetes.io/a": ""}), Step.FLAGS,
-         "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [kubernetes.io/role]"),
+        (
+            Options(node_labels={"kubernetes.io/role": "x", "node.kubernetes.io/a": ""}),
+            Step.FLAGS,
+            "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [kubernetes.io/role]",
+        ),
         (Options(node_labels={"a b": "c d"}), Step.FLAGS, "invalid node labels: 'a b'"),
-        (Options(exit_on_lock_contention=True), Step.START, "cannot exit on lock file contention: no lock file specified"),
-        (Options(cloud_provider="aws"), Step.START,
-         'cloud provider "aws" was specified, but built-in cloud providers are disabled'),
+        (
+            Options(exit_on_lock_contention=True),
+            Step.START,
+            "cannot exit on lock file contention: no lock file specified",
+        ),
+        (
+            Options(cloud_provider="aws"),
+            Step.START,
+            'cloud provider "aws" was specified, but built-in cloud providers are disabled',
+        ),
         (Options(image_credential_provider_config="/c"), Step.START, "needs --image-credential-provider-bin-dir"),
         (Options(image_credential_provider_bin_dir="/b"), Step.START, "needs --image-credential-provider-config"),
         (Options(node_ip="1.1.1.1,2.2.2.2"), Step.START, 'bad --node-ip "1.1.1.1,2.2.2.2"'),
         (Options(node_ip="0.0.0.0,::1"), Step.START, 'bad --node-ip "0.0.0.0,::1"'),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_broken_rule_of_the_flags_says_so(options, step, message):
     told = [finding for finding in findings({}, options=options) if finding.field.startswith("--")]
     assert [(finding.step, finding.message.startswith(message) or message in finding.message) for finding in told] == [
@@ -310,11 +454,12 @@ def test_a_broken_rule_of_the_flags_says_so(options, step, message):
     "options",
     [
         Options(kubeconfig="/k", node_labels={"kubernetes.io/arch": "x", "x.kubelet.kubernetes.io/a": "b", "c": ""}),
-        Options(kubeconfig="/k", node_ip="1.1.1.1,fd00::1"), Options(kubeconfig="/k", node_ip="nonsense,::"),
+        Options(kubeconfig="/k", node_ip="1.1.1.1,fd00::1"),
+        Options(kubeconfig="/k", node_ip="nonsense,::"),
         Options(kubeconfig="/k", lock_file="/l", exit_on_lock_contention=True),
         Options(kubeconfig="/k", cloud_provider="external"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_good_flags_break_no_rule(options):
     assert findings({}, options=options) == []
