@@ -26,6 +26,8 @@ SUBSCRIPTION_TAKES = 0.1
 that nothing falls between the reader's last list and the subscription."""
 SETTLING_LIMIT = 3.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
+_TICK = 0.001
+"""What is due within a millisecond is due now: no timer is set for less."""
 
 
 class Due(NamedTuple):
@@ -60,7 +62,7 @@ async def scheduled_hints(
                 if (planned := due(event)) is not None:
                     waiting = [w for w in waiting if w.due.hint != planned.hint]
                     waiting.append(_plan(planned, loop.time()))
-            now = loop.time()
+            now = loop.time() + _TICK
             ripe = [w for w in waiting if w.at <= now]
             waiting = [w for w in waiting if w.at > now]
             for item in ripe:

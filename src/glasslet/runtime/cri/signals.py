@@ -13,9 +13,8 @@ def signal_number(name: str) -> container_pb2.Signal.ValueType:
     try:
         return container_pb2.Signal.Value(wire)
     except ValueError:
-        known = ", ".join(
-            n for n in container_pb2.Signal.DESCRIPTOR.values_by_name if n.startswith("SIG") and "RT" not in n
-        )
+        names = container_pb2.Signal.DESCRIPTOR.values_by_name
+        known = ", ".join(n for n in names if n.startswith("SIG") and not n.startswith("SIGRT"))
         raise ValueError(f'stop signal: invalid value "{name}": allowed: {known}, SIGRTMIN+n, SIGRTMAX-n') from None
 
 
