@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from glasslet.answers.names import nearest
 from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.trace import RecordsAnswer
 from glasslet.cli.agent_client import AgentClient
@@ -51,14 +51,11 @@ def choose(typed: str, pods: Sequence[Target]) -> Target:
         raise Failure(f"{typed} may be any of {_listed(fitting)}; say which")
     if not pods:
         raise Failure(f"no pod {typed}: there are no pods on this node")
-    names = {str(pod): pod for pod in pods} | {pod.name: pod for pod in pods}
-    near = difflib.get_close_matches(typed, names, n=3, cutoff=0.4)
-    hint = (
-        f"did you mean {_listed(dict.fromkeys(names[text] for text in near))}?" if near else f"there is {_listed(pods)}"
-    )
+    near = nearest(typed, [str(pod) for pod in pods])
+    hint = f"did you mean {_listed(near)}?" if near else f"there is {_listed(pods)}"
     raise Failure(f"no pod {typed} on this node; {hint}")
 
 
-def _listed(pods: Iterable[Target]) -> str:
+def _listed(pods: Iterable[object]) -> str:
     names = [str(pod) for pod in pods]
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

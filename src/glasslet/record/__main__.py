@@ -5,12 +5,12 @@ Writes the answer as JSON; exit code 1 and an `ErrorAnswer` where there is none.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from glasslet.answers.names import nearest
 from glasslet.answers.wire import ErrorAnswer, encode
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.archive import Archive
@@ -54,7 +54,7 @@ def _unknown(typed: str, refs: list[PodRef]) -> ErrorAnswer:
         error=f"no record of {typed}",
         field="pod",
         value=typed,
-        nearest=tuple(difflib.get_close_matches(typed, names, n=3, cutoff=0.3)),
+        nearest=nearest(typed, names),
     )
 
 

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, TaskRow, TasksAnswer, WaitsAnswer
+from glasslet.answers.names import nearest
 from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.requests import ExecAnswer, ExecRequest, LogRequest
 from glasslet.answers.trace import RecordRow, RecordsAnswer
@@ -278,7 +278,7 @@ class Glass:
             field="pod",
             value=asked,
             allowed="the name of a pod that is here, or that left a record",
-            nearest=tuple(difflib.get_close_matches(asked, names, n=3, cutoff=0.5)),
+            nearest=nearest(asked, names),
         )
         return Refused(404, answer)
 
@@ -341,7 +341,7 @@ def _container(pod: Pod, asked: str) -> str:
             field="container",
             value=chosen,
             allowed=", ".join(names),
-            nearest=tuple(difflib.get_close_matches(chosen, names, n=1)),
+            nearest=nearest(chosen, names),
         )
         raise Refused(404, answer)
     return chosen
