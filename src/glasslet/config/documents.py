@@ -20,6 +20,9 @@ MAX_DEPTH = 100
 MAX_ALIASED = 10_000
 """How many nodes all aliases of a file may stand for together."""
 
+MAX_EVENTS = 300_000
+"""Bounds the time for one file: about a second; a thousand pods need fewer."""
+
 Path = Sequence[str | int]
 _STEP = re.compile(r"\[(\d+)\]|\[?\"([^\"]*)\"\]?|([^.\[\]]+)")
 
@@ -28,6 +31,8 @@ class DocumentError(Exception):
     """A document that cannot be used. `line` counts from 1; 0 means the file as a whole."""
 
     def __init__(self, origin: str, line: int, message: str) -> None:
+        # A key or tag may be as long as the file.
+        message = message if len(message) <= 500 else message[:500] + "…"
         super().__init__(f"{origin}:{line}: {message}" if line else f"{origin}: {message}")
         self.origin = origin
         self.line = line

@@ -52,10 +52,12 @@ def failure_line(text: str) -> str:
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
     """One line per problem, with its origin."""
-    return [
-        f"  {problem.field}: {first_line(problem.message)}{f' [{problem.origin}]' if problem.origin else ''}"
-        for problem in problems
-    ]
+    lines = []
+    for problem in problems:
+        text = first_line(problem.message)
+        named = text if problem.field in text else f"{problem.field}: {text}"
+        lines.append(f"  {named}{f' [{problem.origin}]' if problem.origin else ''}")
+    return lines
 
 
 def first_line(text: str) -> str:

@@ -147,21 +147,34 @@ def _accept(value: Any, kind: Any, path: Path, result: Checked, keep_nulls: bool
             return _refuse(path, "a list of maps", value, result)
         items = [_accept(item, item_kind, (*path, index), result, False) for index, item in enumerate(value)]
         return [item for item in items if item is not _REFUSED]
-    return _accept_leaf(value, kind, path, result, keep_nulls)
+    if get_origin(kind) is dict and isinstance(value, dict):
+        return _accept_map(value, get_args(kind)[1], path, result, keep_nulls)
+    return _accept_leaf(value, kind, path, result)
 
 
-def _accept_leaf(value: Any, kind: Any, path: Path, result: Checked, keep_nulls: bool) -> Any:
+def _accept_map(value: Tree, kind: Any, path: Path, result: Checked, keep_nulls: bool) -> Any:
+    made = {}
+    for key, item in value.items():
+        if item is not None:
+            good = _accept_leaf(item, kind, (*path, key), result)
+            if good is not _REFUSED:
+                made[key] = good
+        elif keep_nulls:
+            made[key] = None
+    return made
+
+
+def _accept_leaf(value: Any, kind: Any, path: Path, result: Checked) -> Any:
     wanted = _WANTED.get(kind, "another type")
     if isinstance(value, float) and value.is_integer() and kind in (Int32, Int64, UInt32):
         value = int(value)
     if kind is Duration and not isinstance(value, str) and tuple(path) != ("logging", "flushFrequency"):
         return _refuse(path, wanted, value, result)
-    without_nulls = {k: v for k, v in value.items() if v is not None} if isinstance(value, dict) else value
     try:
-        msgspec.convert(without_nulls, kind, dec_hook=decode_leaf)
+        msgspec.convert(value, kind, dec_hook=decode_leaf)
     except (msgspec.ValidationError, ValueError, TypeError):
         return _refuse(path, wanted, value, result)
-    return value if keep_nulls else without_nulls
+    return value
 
 
 def _refuse(path: Path, wanted: str, value: Any, result: Checked) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from glasslet.config.documents import MAX_ALIASED, MAX_DEPTH, Document, DocumentError, Spot, format_path
+from glasslet.config.documents import MAX_ALIASED, MAX_DEPTH, MAX_EVENTS, Document, DocumentError, Spot, format_path
 from glasslet.config.scalars import Scalar, resolve_plain, resolve_tagged
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -184,7 +184,9 @@ def build(text: str, origin: str, tolerate_duplicates: bool) -> list[Document]:
     documents: list[Document] = []
     builder = _Builder(origin, tolerate_duplicates)
     try:
-        for event in yaml.parse(text, Loader=_Loader):
+        for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
+            if count > MAX_EVENTS:
+                raise DocumentError(origin, _line(event), "holds too many values, want a smaller file")
             if isinstance(event, yaml.ScalarEvent):
                 builder.scalar(event)
             elif isinstance(event, yaml.MappingStartEvent):

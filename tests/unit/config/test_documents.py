@@ -154,6 +154,15 @@ def test_aliases_cannot_nest_deeper_than_the_text_may():
     assert "nested deeper" in error_of("\n".join(lines)).message
 
 
+def test_a_file_of_too_many_values_is_refused_before_it_costs_seconds():
+    assert "too many values" in error_of("- a\n" * 400_000).message
+
+
+def test_an_error_is_short_whatever_the_file_holds():
+    key = "k" * 100_000
+    assert len(str(error_of(f"{key}: 1\n{key}: 2\n"))) < 1000
+
+
 def test_modest_use_of_aliases_is_fine():
     assert load("a: &a {x: [1]}\nb: *a\nc: *a\n")[0].value["c"] == {"x": [1]}
 

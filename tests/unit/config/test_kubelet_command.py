@@ -99,7 +99,11 @@ def test_several_problems_are_listed_before_the_last_words(daemon, capsys):
     assert kubelet.main(["--max-pods=-1", "--port=0", "--authorization-mode=x"]) == 1
     lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("Flag ")]
     assert lines[0] == "3 problems:"
-    assert [line.split(":")[0].strip() for line in lines[1:4]] == ["maxPods", "port", "authorization.mode"]
+    assert lines[1:4] == [
+        "  invalid configuration: maxPods (--max-pods) -1 must not be a negative number [flag --max-pods]",
+        "  invalid configuration: port (--port) 0 must be between 1 and 65535, inclusive [flag --port]",
+        "  authorization.mode: unknown authorization mode x [flag --authorization-mode]",
+    ]
     assert "failed to validate kubelet configuration, error: [invalid configuration: maxPods" in lines[4]
 
 

@@ -198,6 +198,15 @@ def test_a_duplicate_key_in_a_drop_in_is_fatal_and_an_unknown_field_is_not(tmp_p
     assert (loaded.problems, len(loaded.warnings)) == ((), 1)
 
 
+def test_a_wrong_type_inside_a_map_costs_only_its_entry(tmp_path):
+    body = "evictionHard:\n  memory.available: 5\n  nodefs.available: 1Gi\n"
+    loaded = load([f"--config={write(tmp_path / 'k.yaml', STANDALONE + body)}"])
+    (problem,) = loaded.problems
+    assert problem.message == 'evictionHard["memory.available"]: want text, got the number 5'
+    assert problem.origin.endswith(":6")
+    assert loaded.configuration.eviction_hard == {"nodefs.available": "1Gi"}
+
+
 def test_wrong_types_are_all_told_with_their_lines(tmp_path):
     config = write(tmp_path / "k.yaml", STANDALONE + "maxPods: many\nsyncFrequency: 5\nclusterDNS: 1.1.1.1\n")
     loaded = load([f"--config={config}"])
