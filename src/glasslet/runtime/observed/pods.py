@@ -29,6 +29,7 @@ from glasslet.runtime.observed.diff import changes
 from glasslet.runtime.observed.gate import Gate
 from glasslet.runtime.observed.health import THRESHOLD, Freshness
 from glasslet.runtime.observed.hints import HintStream
+from glasslet.runtime.observed.news import is_news, is_over
 from glasslet.runtime.observed.reads import PodReads
 from glasslet.runtime.observed.snapshots import differs_from_list, same_content, with_last_ips
 from glasslet.runtime.protocols import RuntimeHint, RuntimeService
@@ -148,10 +149,11 @@ class ObservedPods:
         self._freshness.seen()
         uid = hint.uid or (self._owners.get(hint.id) if hint.id else None)
         if uid is not None:
-            self._reread(uid, delay=self._periods.settle)
+            if is_news(hint, self._pods.get(uid)):
+                self._reread(uid, delay=self._periods.settle)
         elif hint.id is None:
             self._relist_due.set()
-        elif hint.id not in self._strangers:
+        elif hint.id not in self._strangers and not is_over(hint):
             self._strangers.add(hint.id)
             asyncio.get_running_loop().call_later(self._periods.stranger, self._ask_about, hint.id)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.runtime.observed.diff import Change, ChangeKind, changes
+from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 
 HEALTHY = observed_pod(observed_container())
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
-
 from glasslet.runtime.observed.snapshots import differs_from_list, same_content, with_last_ips
+from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 
 KNOWN = observed_pod(observed_container(image_ref="sha256:1"))
 

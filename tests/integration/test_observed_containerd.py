@@ -1,0 +1,153 @@
+"""The observed model on a real containerd: what happens is seen soon, and costs few reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.concurrency.clock import SystemClock
+from glasslet.record.store import Record
+from glasslet.runtime.cri.connection import CRIConnection, connect
+from glasslet.runtime.model import ContainerPhase, ObservedPod
+from glasslet.runtime.observed import ObservedPods, RuntimeConditions
+from glasslet.runtime.spec import ContainerSpec, SandboxSpec
+from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+
+pytestmark = pytest.mark.containerd
+
+RUNS = ("/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done")
+
+
+class Figures:
+    def operation(self, *_: object) -> None: ...
+    def relisted(self, seconds: float, interval: float | None) -> None: ...
+    def last_seen(self, unix_seconds: float) -> None: ...
+    def discarded(self, changes: int) -> None: ...
+
+
+class CountingReads:
+    """The real runtime; counts reads of single pods."""
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+        self.reads = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+    async def read_pod(self, uid: PodUID) -> ObservedPod | None:
+        self.reads += 1
+        pod: ObservedPod | None = await self._runtime.read_pod(uid)
+        return pod
+
+
+class Node:
+    def __init__(self, connection: CRIConnection, daemon: PrivateContainerd, folder: Path) -> None:
+        self.daemon = daemon
+        self.folder = folder
+        self.runtime = CountingReads(connection.runtime)
+        self.record = Record()
+        self.observed = ObservedPods(runtime=self.runtime, recorder=self.record, metrics=Figures(), clock=SystemClock())
+        self.changed = asyncio.Event()
+        self.observed.subscribe(lambda uid, old, new: self.changed.set())
+
+    async def start_pod(self, name: str) -> tuple[PodUID, SandboxID, ContainerID]:
+        labels = {
+            "io.kubernetes.pod.uid": f"uid-{name}",
+            "io.kubernetes.pod.name": name,
+            "io.kubernetes.pod.namespace": "default",
+        }
+        logs = self.folder / name
+        logs.mkdir()
+        spec = SandboxSpec(
+            name=name, namespace="default", uid=f"uid-{name}", hostname=name, labels=labels, log_directory=str(logs)
+        )
+        made = ContainerSpec(name="main", image=BUSYBOX, command=RUNS, labels=labels, log_path="main/0.log")
+        sandbox = await self.runtime.run_sandbox(spec)
+        await self.observed.refresh(PodUID(spec.uid))
+        container = await self.runtime.create_container(sandbox, made, spec)
+        await self.runtime.start_container(container)
+        await self.observed.refresh(PodUID(spec.uid))
+        return PodUID(spec.uid), sandbox, container
+
+    async def until(self, uid: PodUID, is_so: Callable[[ObservedPod | None], bool]) -> float:
+        """Seconds until the snapshot is so; at most 10."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.timeout(10):
+            while not is_so(self.observed.get(uid)):
+                self.changed.clear()
+                await self.changed.wait()
+        return loop.time() - began
+
+
+@pytest.fixture
+async def node(containerd: PrivateContainerd, tmp_path: Path) -> AsyncIterator[Node]:
+    record = Record()
+    connection = await connect(containerd.endpoint, recorder=record, metrics=Figures())
+    node = Node(connection, containerd, tmp_path)
+    task = asyncio.create_task(node.observed.run())
+    try:
+        await node.observed.synced.wait()
+        await asyncio.sleep(0.5)  # the event stream of another process is opened
+        yield node
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        for pod in await connection.runtime.list_pods():
+            for sandbox in pod.sandboxes:
+                await connection.runtime.stop_sandbox(sandbox.id)
+                await connection.runtime.remove_sandbox(sandbox.id)
+        await connection.close()
+
+
+def exited(pod: ObservedPod | None) -> bool:
+    return pod is not None and bool(pod.containers) and pod.containers[0].phase is ContainerPhase.EXITED
+
+
+async def test_a_killed_container_is_seen_within_a_second(node: Node) -> None:
+    uid, _, container = await node.start_pod("killed")
+    await asyncio.sleep(0.3)
+    node.daemon.kill_task(container)
+    assert await node.until(uid, exited) < 1
+    pod = node.observed.get(uid)
+    assert pod is not None
+    assert pod.containers[0].exit_code == 137
+
+
+async def test_echoes_of_own_calls_cost_no_reads(node: Node) -> None:
+    await node.start_pod("echo")
+    after_start = node.runtime.reads
+    await asyncio.sleep(1.5)
+    assert after_start == 2
+    assert node.runtime.reads == after_start
+
+
+async def test_a_pod_that_somebody_else_removes_is_forgotten(node: Node) -> None:
+    uid, sandbox, _ = await node.start_pod("removed")
+    await node.runtime.stop_sandbox(sandbox)
+    await node.runtime.remove_sandbox(sandbox)
+    assert await node.until(uid, lambda pod: pod is None) < 3
+
+
+async def test_the_address_of_a_stopped_sandbox_stays_known(node: Node) -> None:
+    uid, sandbox, _ = await node.start_pod("stopped")
+    before = node.observed.get(uid)
+    assert before is not None
+    assert before.sandboxes[0].ips
+    await node.runtime.stop_sandbox(sandbox)
+    await node.until(uid, lambda pod: pod is not None and not pod.sandboxes[0].ready)
+    after = node.observed.get(uid)
+    assert after is not None
+    assert after.sandboxes[0].ips == before.sandboxes[0].ips
+
+
+async def test_containerd_is_ready_and_so_is_its_network(node: Node) -> None:
+    conditions = RuntimeConditions(runtime=node.runtime, recorder=node.record, clock=SystemClock())
+    await conditions.poll()
+    assert (conditions.runtime_error(), conditions.network_error()) == (None, None)
