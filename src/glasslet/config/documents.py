@@ -159,8 +159,8 @@ def _load_json(text: str, origin: str, tolerate_duplicates: bool) -> list[Docume
     except ValueError as error:
         try:
             return _yaml_documents(text, origin, tolerate_duplicates)
-        except DocumentError:
-            if isinstance(error, json.JSONDecodeError):
+        except DocumentError as other:
+            if isinstance(error, json.JSONDecodeError) and other.message.startswith("invalid YAML"):
                 raise DocumentError(origin, error.lineno, f"invalid JSON: {error.msg}") from None
             raise
     if value is None:
