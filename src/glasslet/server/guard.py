@@ -35,6 +35,7 @@ class ByteReceiver(Protocol):
     def connection_lost(self, error: Exception | None) -> None: ...
     def pause_writing(self) -> None: ...
     def resume_writing(self) -> None: ...
+    def cut(self, reason: str) -> None: ...
 
 
 class Connections:
@@ -65,6 +66,11 @@ class Connections:
     def remove(self, inner: object) -> None:
         """Forgets a connection."""
         self._guards.pop(inner, None)
+
+    def cut_streams(self, reason: str) -> None:
+        """Ends all connections that were taken over."""
+        for guard in list(self._guards.values()):
+            guard.cut(reason)
 
     def abort_all(self) -> None:
         """Resets what is still open."""
@@ -127,6 +133,11 @@ class ConnectionGuard(asyncio.Protocol):
         if early:
             receiver.data_received(early)
         return transport
+
+    def cut(self, reason: str) -> None:
+        """Ends the connection if it was taken over; its receiver says why."""
+        if self._receiver is not None:
+            self._receiver.cut(reason)
 
     def abort(self) -> None:
         """Resets the connection."""

@@ -58,6 +58,7 @@ class Listener:
         """Stops accepting, waits for answers under way for a moment, then resets what is left."""
         if self._server is not None:
             self._server.close()
+        self._connections.cut_streams("the kubelet ended the stream")
         if self._runner is not None:
             await self._runner.cleanup()
         self._connections.abort_all()
