@@ -71,6 +71,8 @@ class Executor:
             failed = {failure.key for failure in failures}
             ready = [action for action in group if not _is_kept_back(action, failed)]
             failures += await self._run_together(memory, ready)
+            if isinstance(group[0], RemoveContainer):
+                failures += await self._look(memory)
             if any(_ends_the_pass(memory, failure) for failure in failures):
                 break
         return failures
@@ -122,6 +124,13 @@ class Executor:
                 await verbs.starter.start(memory, action)
             case _:
                 assert_never(action)
+
+    async def _look(self, memory: PodMemory) -> list[StepFailed]:
+        try:
+            await self._verbs.stopper.look(memory.pod)
+        except RuntimeCallError as error:
+            return [runtime_failed(POD_LEVEL, error)]
+        return []
 
     def _count_restart(self, memory: PodMemory, action: StartContainer) -> None:
         if action.after is not None and action.adopt is None:

@@ -44,9 +44,10 @@ class StatusKeeper:
         """Whether the phase is terminal."""
         return self.status.phase in ENDED
 
-    def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State) -> None:
-        """Builds the status of now, and publishes it if it differs from the last one."""
-        self.status = self._services.build(
+    def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
+        """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
+        under way; an end that shows now (a container stopped to be started anew) is not believed."""
+        status = self._services.build(
             StatusFacts(
                 pod=memory.pod,
                 now=self._clock.now(),
@@ -61,6 +62,9 @@ class StatusKeeper:
                 host_ips=self._services.host_ips(),
             )
         )
+        if provisional and status.phase in ENDED:
+            return
+        self.status = status
         if self.status != self._published:
             self._published = self.status
             self._services.publish(memory.pod, self.status)

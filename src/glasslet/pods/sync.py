@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from glasslet.concurrency.jitter import jittered
 from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
 from glasslet.pods.executor import Executor
 from glasslet.pods.holds import hold_back
@@ -78,8 +79,7 @@ class PodSync:
             if not found.actions:
                 return Quiet(waits=found.waits, next_at=found.next_at)
             if found.actions == done and seen is self._observed.get(memory.ref.uid):
-                self._stalled(memory, found)
-                continue
+                return self._stalled(memory, found)
             await self._act(memory, found)
             done = found.actions if seen is self._observed.get(memory.ref.uid) else ()
         return Quiet()
@@ -121,10 +121,13 @@ class PodSync:
         hold = hold_back(memory, failure, clock=self._clock, settings=self._settings)
         self._recorder.decided("try again later", container=failure.key, why=hold.why, at=hold.until.isoformat())
 
-    def _stalled(self, memory: PodMemory, found: Plan) -> None:
+    def _stalled(self, memory: PodMemory, found: Plan) -> Quiet:
         """The same plan twice on the same view: acting changed nothing. Better slow than a busy loop."""
-        for key in {getattr(action, "name", POD_LEVEL) for action in found.actions}:
-            self._hold(memory, StepFailed(key, "the last try changed nothing", retry=Retry.SOON))
+        actions = ", ".join(_in_words(action) for action in found.actions)
+        self._recorder.finding(f"acting changed nothing: {actions}", pod=memory.ref)
+        until = self._clock.now() + timedelta(seconds=jittered(self._settings.short_pause))
+        wait = PlannedWait(kind=WaitKind.BACK_OFF, on=f"effect of {actions}", until=until)
+        return Quiet(waits=(*found.waits, wait), next_at=min(until, found.next_at or until))
 
     def _take_over_waiting(self, memory: PodMemory, found: Plan) -> None:
         """Keeps a back-off visible until the next start succeeds, and tells of it once."""

@@ -51,6 +51,8 @@ from glasslet.runtime.facts import Verdict
 
 logger = logging.getLogger(__name__)
 
+SHORTEST_REST = 0.001
+"""Seconds. Wall time is coarser than the loop's: what is due "now" may be a microsecond away, again and again."""
 DEADLINE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -118,7 +120,7 @@ class PodWorker:
     def changed(self) -> None:
         """The runtime's side of the pod changed. A resting worker looks by itself; a busy one at least tells."""
         if not self._resting and self._observed.synced.is_set():
-            self._tell()
+            self._tell(provisional=isinstance(self.state, Syncing))
         self._mail.wake()
 
     def _put(self, ask: Ask) -> None:
@@ -182,8 +184,8 @@ class PodWorker:
             effects=[str(effect) for effect in effects],
         )
 
-    def _tell(self) -> None:
-        self.keeper.tell(self.memory, self._observed.get(self.ref.uid), self.state)
+    def _tell(self, *, provisional: bool = False) -> None:
+        self.keeper.tell(self.memory, self._observed.get(self.ref.uid), self.state, provisional=provisional)
 
     # -- syncing -------------------------------------------------------------------------------------------------------
 
@@ -217,7 +219,7 @@ class PodWorker:
         pause = jittered(self._settings.sync_frequency)
         if moment is None:
             return pause
-        return min(pause, max((moment - self._report.clock.now()).total_seconds(), 0.0))
+        return min(pause, max((moment - self._report.clock.now()).total_seconds(), SHORTEST_REST))
 
     async def _rest(self, seconds: float | None) -> None:
         self._resting = True

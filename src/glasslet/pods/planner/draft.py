@@ -16,6 +16,7 @@ class Draft:
     def __init__(self, given: PlanInput) -> None:
         self._given = given
         self._kills: list[Action] = []
+        self._first: list[Action] = []
         self._actions: list[Action] = []
         self._waiting: dict[str, Waiting] = {}
         self._waits: list[PlannedWait] = []
@@ -24,6 +25,10 @@ class Draft:
     def do(self, action: Action) -> None:
         """Adds an action."""
         (self._kills if isinstance(action, KillContainer) else self._actions).append(action)
+
+    def do_first(self, action: Action) -> None:
+        """Adds an action that comes before all others but kills."""
+        self._first.append(action)
 
     def wait(self, wait: PlannedWait, reason: Waiting | None = None) -> None:
         """Notes a wait; if it has an end, the plan may change then."""
@@ -54,7 +59,7 @@ class Draft:
             rest = [] if self.held(POD_LEVEL) else [PreparePod(), *actions[first:]]
             actions = [*actions[:first], *rest]
         return Plan(
-            actions=(*self._kills, *actions),
+            actions=(*self._kills, *self._first, *actions),
             waiting=self._waiting,
             waits=tuple(self._waits),
             next_at=self._next_at,

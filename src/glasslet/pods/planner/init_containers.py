@@ -51,8 +51,8 @@ def plan_init(given: PlanInput, draft: Draft) -> Progress:
     progress = _at(given, draft, containers[reached])
     if progress is not Progress.DONE or reached == len(containers) - 1:
         return progress
-    _prune(given, draft)
-    start(given, draft, containers[reached + 1], Role.INIT)
+    if start(given, draft, containers[reached + 1], Role.INIT):
+        _prune(given, draft)
     return Progress.GOING
 
 
@@ -71,8 +71,8 @@ def _at(given: PlanInput, draft: Draft, container: Container) -> Progress:
         return Progress.FAILED
     if instance.phase is ContainerPhase.UNKNOWN:
         draft.do(_kill_unknown(given, container, instance))
-    _prune(given, draft)
-    start(given, draft, container, Role.INIT)
+    if start(given, draft, container, Role.INIT):
+        _prune(given, draft)
     return Progress.GOING
 
 
@@ -104,4 +104,4 @@ def _prune(given: PlanInput, draft: Draft) -> None:
         if instance.name not in names or instance.phase not in _DEAD:
             continue
         if next(c for c in given.observed.containers if c.name == instance.name and c.phase in _DEAD) is not instance:
-            draft.do(RemoveContainer(name=instance.name, id=instance.id))
+            draft.do_first(RemoveContainer(name=instance.name, id=instance.id))

@@ -15,14 +15,14 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.observed.durations import go_duration
 
 
-def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> None:
-    """Starts the container, unless a failure or the restart back-off holds it back."""
+def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> bool:
+    """Starts the container, unless a failure or the restart back-off holds it back. True when it starts now."""
     if draft.held(container.name):
-        return
+        return False
     last = newest(given, container.name)
     if last is not None and _can_be_adopted(given, container, last):
         draft.do(StartContainer(container=container, role=role, attempt=last.attempt, adopt=last.id))
-        return
+        return True
     ended = newest_ended(given, container.name)
     after = ended.finished_at if ended is not None else None
     if after is not None and (held := held_until(given.back_offs, back_off_key(container), after, given.limits)):
@@ -35,9 +35,10 @@ def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> N
                 ),
                 Waiting(reason="CrashLoopBackOff", message=message),
             )
-            return
+            return False
     attempt = last.attempt + 1 if last is not None else None
     draft.do(StartContainer(container=container, role=role, attempt=attempt, after=after))
+    return True
 
 
 def _can_be_adopted(given: PlanInput, container: Container, instance: ObservedContainer) -> bool:

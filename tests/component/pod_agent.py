@@ -1,0 +1,151 @@
+"""As much of an agent as pods need: real workers, observation, images and status over the fake runtime."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from glasslet.api.object import ContainerID, PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_status import ContainerStatus, PodStatus
+from glasslet.api.pod_update import UpdateKind
+from glasslet.concurrency.clock import LoopClock
+from glasslet.pods.assembly import PodServices
+from glasslet.pods.backoff import BackOffLimits
+from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.lifecycle import Finished
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.workers import PodWorkers
+from glasslet.podspec.request import NodeFacts
+from glasslet.record.store import Record
+from glasslet.runtime.facts import ProbeOutcome
+from glasslet.runtime.images import ImageManager
+from glasslet.runtime.observed import ObservedPods
+from glasslet.status.builder import status_builder
+from tests.builders.pod import UID, update
+from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, StatusBoard
+from tests.fakes.runtime import FakeRuntime
+
+
+class _NoFigures:
+    def relisted(self, seconds: float, interval: float | None) -> None: ...
+    def last_seen(self, unix_seconds: float) -> None: ...
+    def discarded(self, changes: int) -> None: ...
+
+
+@dataclass
+class Node:
+    """What outlives an agent: the runtime, the disk."""
+
+    runtime: FakeRuntime = field(default_factory=FakeRuntime)
+    volumes: FakeVolumes = field(default_factory=FakeVolumes)
+    files: FakePodFiles = field(default_factory=FakePodFiles)
+    cgroups: FakeCgroups = field(default_factory=FakeCgroups)
+
+
+class Agent:
+    """One run of the agent."""
+
+    def __init__(self, node: Node, settings: WorkerSettings | None = None) -> None:
+        self.node = node
+        self.runtime = node.runtime
+        self.clock = LoopClock()
+        self.record = Record(clock=self.clock)
+        self.events = EventLog()
+        self.statuses = StatusBoard()
+        self.outcomes: dict[ContainerID, ProbeOutcome] = {}
+        self.sources_ready = True
+        self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=_NoFigures(), clock=self.clock)
+        self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.workers = PodWorkers(
+            services=PodServices(
+                runtime=node.runtime,
+                observed=self.observed,
+                images=self.images,
+                volumes=node.volumes,
+                files=node.files,
+                cgroups=node.cgroups,
+                node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
+            ),
+            status=StatusServices(
+                build=status_builder("fake"),
+                publish=self.statuses.publish,
+                probes=self._probes,
+                host_ips=lambda: ("192.0.2.1",),
+                finished=self.statuses.finish,
+            ),
+            report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
+            settings=settings or WorkerSettings(limits=BackOffLimits()),
+        )
+        self.housekeeping = Housekeeping(
+            observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready
+        )
+
+    def _probes(self, ref: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
+        return self.outcomes
+
+    async def run(self) -> None:
+        """Runs until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.observed.run())
+            group.create_task(self.workers.run())
+            group.create_task(self.housekeeping.run())
+
+    # -- what a source does --------------------------------------------------------------------------------------------
+
+    def add(self, pod: Pod) -> None:
+        self.workers.update(update(pod))
+
+    def change(self, pod: Pod) -> None:
+        self.workers.update(update(pod, UpdateKind.UPDATE))
+
+    def delete(self, pod: Pod) -> None:
+        self.workers.update(update(pod, UpdateKind.DELETE))
+
+    def remove(self, pod: Pod) -> None:
+        self.workers.update(update(pod, UpdateKind.REMOVE))
+
+    # -- what a test waits for -----------------------------------------------------------------------------------------
+
+    async def until(self, happened: Callable[[], object], seconds: float = 900.0, step: float = 0.01) -> None:
+        """Lets the world go on until it happened."""
+        for _ in range(int(seconds / step)):
+            if happened():
+                return
+            await asyncio.sleep(step)
+        raise AssertionError(f"did not happen within {seconds} s; runs {self.runtime.running()}, {self.events.told}")
+
+    async def until_running(self, *names: str, uid: str = UID) -> None:
+        await self.until(lambda: set(names) <= set(self.runtime.running(uid)))
+
+    async def until_gone(self, uid: str = UID) -> None:
+        await self.until(lambda: not self.workers.knows(PodUID(uid)))
+
+    async def until_finished(self, uid: str = UID) -> None:
+        await self.until(lambda: isinstance(self.workers.lifecycle(PodUID(uid)), Finished))
+
+    def status(self, uid: str = UID) -> PodStatus:
+        return self.statuses.newest(uid)
+
+    def container(self, name: str = "main", uid: str = UID) -> ContainerStatus:
+        """The newest status of a container."""
+        status = self.status(uid)
+        everything = (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses)
+        return next(c for c in everything if c.name == name)
+
+
+@asynccontextmanager
+async def running_agent(node: Node | None = None, settings: WorkerSettings | None = None) -> AsyncIterator[Agent]:
+    """An agent that runs while the body does. What happens to it at the end is what a stop of the agent does."""
+    agent = Agent(node or Node(), settings)
+    task = asyncio.create_task(agent.run())
+    try:
+        yield agent
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

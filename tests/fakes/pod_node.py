@@ -1,0 +1,154 @@
+"""The node's side of pods, in memory: volumes, files, cgroups, events, published statuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from glasslet.api.container import Container
+from glasslet.api.object import ContainerID, PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_status import PodStatus
+from glasslet.runtime.model import ObservedContainer
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.errors import VolumeNotReady
+
+
+class FakeVolumes:
+    """Volumes are ready at once, unless `problem` says why not. Tearing down what is in use is refused."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self.takes = 0.0
+        self.mounted: dict[PodUID, Mapping[str, MountedVolume]] = {}
+        self.prepared = 0
+
+    async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
+        self.prepared += 1
+        await asyncio.sleep(self.takes)
+        if self.problem:
+            raise VolumeNotReady(self.problem)
+        volumes = {v.name: MountedVolume(name=v.name, path=f"/volumes/{v.name}") for v in pod.spec.volumes}
+        self.mounted[PodUID(pod.metadata.uid)] = volumes
+        return volumes
+
+    async def tear_down(self, ref: PodRef) -> None:
+        await asyncio.sleep(0)
+        if self.problem:
+            raise VolumeNotReady(self.problem)
+        self.mounted.pop(ref.uid, None)
+
+
+class FakePodFiles:
+    """Directories, logs and links by name only. `logged`: highest attempt per container that left a log."""
+
+    def __init__(self) -> None:
+        self.pods: set[PodUID] = set()
+        self.logged: dict[str, int] = {}
+        self.links: set[ContainerID] = set()
+        self.messages: dict[ContainerID, str] = {}
+        self.removed: list[PodRef] = []
+
+    async def prepare(self, pod: Pod) -> None:
+        await asyncio.sleep(0)
+        self.pods.add(PodUID(pod.metadata.uid))
+
+    async def etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
+        await asyncio.sleep(0)
+        return f"/pods/{pod.metadata.uid}/etc-hosts" if ips else ""
+
+    async def termination_log(self, pod: Pod, container: Container) -> str:
+        await asyncio.sleep(0)
+        return f"/pods/{pod.metadata.uid}/containers/{container.name}/log"
+
+    async def termination_message(self, pod: Pod, container: Container, instance: ObservedContainer) -> str:
+        return self.messages.get(instance.id, "")
+
+    def last_attempt(self, ref: PodRef, container: str) -> int | None:
+        return self.logged.get(container)
+
+    async def link_log(self, ref: PodRef, container: str, instance: ContainerID, log_path: str) -> None:
+        self.links.add(instance)
+
+    async def remove_log(self, ref: PodRef, instance: ObservedContainer) -> None:
+        await asyncio.sleep(0)
+        self.links.discard(instance.id)
+
+    async def remove(self, ref: PodRef) -> None:
+        await asyncio.sleep(0)
+        self.pods.discard(ref.uid)
+        self.removed.append(ref)
+
+
+class FakeCgroups:
+    """Pod cgroups by uid."""
+
+    def __init__(self) -> None:
+        self.made: set[PodUID] = set()
+
+    async def ensure(self, pod: Pod) -> str:
+        self.made.add(PodUID(pod.metadata.uid))
+        return f"/kubepods/pod{pod.metadata.uid}"
+
+    async def remove(self, ref: PodRef) -> None:
+        self.made.discard(ref.uid)
+
+
+@dataclass(frozen=True)
+class ToldEvent:
+    """One event."""
+
+    type_: str
+    reason: str
+    message: str
+    field_path: str
+
+
+@dataclass
+class EventLog:
+    """Takes events."""
+
+    told: list[ToldEvent] = field(default_factory=list)
+
+    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None:
+        self.told.append(ToldEvent(type_, reason, message, field_path))
+
+    def reasons(self) -> list[str]:
+        """The reasons in order."""
+        return [event.reason for event in self.told]
+
+    def of(self, reason: str) -> list[ToldEvent]:
+        """All events of that reason."""
+        return [event for event in self.told if event.reason == reason]
+
+
+@dataclass
+class StatusBoard:
+    """Takes published statuses."""
+
+    told: list[tuple[str, PodStatus]] = field(default_factory=list)
+    finished: dict[str, PodStatus] = field(default_factory=dict)
+
+    def publish(self, pod: Pod, status: PodStatus) -> None:
+        self.told.append((pod.metadata.uid, status))
+
+    def finish(self, pod: Pod, status: PodStatus) -> None:
+        self.finished[pod.metadata.uid] = status
+
+    def of(self, uid: str) -> list[PodStatus]:
+        """All statuses of a pod in order."""
+        return [status for told, status in self.told if told == uid]
+
+    def newest(self, uid: str) -> PodStatus:
+        """The last status of a pod."""
+        return self.of(uid)[-1]
+
+    def phases(self, uid: str) -> list[str]:
+        """The phases that a pod went through, without repetition."""
+        found: list[str] = []
+        for status in self.of(uid):
+            if not found or found[-1] != status.phase:
+                found.append(status.phase)
+        return found
