@@ -17,9 +17,12 @@ def give_to_group(path: str, group: int, *, read_only: bool = False) -> None:
     (set-group-id). Children before parents, links themselves and never what they point to. What cannot be changed is
     logged and left."""
     failed = 0
-    for _, directories, files, descriptor in os.fwalk(path, topdown=False):
-        for name in (*files, *directories):
-            failed += not _give(name, group, read_only, descriptor)
+    try:
+        for _, directories, files, descriptor in os.fwalk(path, topdown=False):
+            for name in (*files, *directories):
+                failed += not _give(name, group, read_only, descriptor)
+    except (OSError, RecursionError):
+        failed += 1
     failed += not _give(path, group, read_only, None)
     if failed:
         _log.warning("fsGroup could not be set everywhere", extra={"path": path, "group": group, "failed": failed})
