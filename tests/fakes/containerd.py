@@ -75,6 +75,7 @@ class PrivateContainerd:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.socket = folder / "containerd.sock"
         self.endpoint = f"unix://{self.socket}"
         self.log = folder / "containerd.log"
@@ -114,6 +115,10 @@ class PrivateContainerd:
     def kill_task(self, task: str) -> None:
         """Kills a container's (or sandbox's) main process behind the runtime's back."""
         self._ctr("tasks", "kill", "-s", "SIGKILL", task)
+
+    def remove_all_pods(self) -> None:
+        """Stops and removes every sandbox with its containers."""
+        asyncio.run(_remove_all_sandboxes(self.endpoint))
 
     def tail_of_log(self) -> str:
         """The last lines of containerd's log."""
@@ -222,7 +227,7 @@ disabled_plugins = [
         }
 
 
-class _Silent:
+class Silent:
     """A recorder and metrics that keep nothing."""
 
     def wait(self, *_: object, **__: object) -> contextlib.nullcontext[None]:
@@ -234,7 +239,7 @@ class _Silent:
 
 async def _remove_all_sandboxes(endpoint: str) -> None:
     """Through the CRI, so that networks are torn down as they were set up."""
-    silent = _Silent()
+    silent = Silent()
     connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
     try:
         for pod in await connection.runtime.list_pods():
@@ -291,10 +296,15 @@ def containerd() -> Iterator[PrivateContainerd]:
     private = PrivateContainerd(Path(tempfile.mkdtemp(prefix="glt-")))
     try:
         private.start()
-        private.import_images(_test_images(private.folder))
+        import_test_images(private)
         yield private
     finally:
         private.stop()
+
+
+def import_test_images(private: PrivateContainerd) -> None:
+    """Makes the images of the constants above known."""
+    private.import_images(_test_images(private.folder))
 
 
 def _test_images(folder: Path) -> Path:

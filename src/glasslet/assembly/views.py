@@ -31,7 +31,7 @@ class NodeView:
 
     def pods(self) -> Sequence[Pod]:
         """Desired pods, each with the status that this agent tells."""
-        return [self._with_status(pod) for pod in self._pods.desired.all()]
+        return [self.with_status(pod) for pod in self._pods.desired.all()]
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """A desired pod; of two with one name the one that runs, which is the older."""
@@ -96,7 +96,8 @@ class NodeView:
             raise StreamRefused(f'container not found ("{container}")')
         return newest.id
 
-    def _with_status(self, pod: Pod) -> Pod:
+    def with_status(self, pod: Pod) -> Pod:
+        """The pod with the status that this agent tells."""
         view = self._pods.workers.view(PodUID(pod.metadata.uid))
         return replace(pod, status=view.status) if view is not None else pod
 
@@ -148,7 +149,7 @@ class GlassView:
             limit_bytes=request.limit_bytes,
         )
         try:
-            async for chunk in self._logs.read_logs(pod, request.container, options):
+            async for chunk in self._logs.read_logs(self._node.with_status(pod), request.container, options):
                 yield chunk
         except LogsNotAvailable as error:
             raise LogsRefused(str(error)) from error

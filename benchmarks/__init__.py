@@ -1,0 +1,1 @@
+"""Benchmarks: whole programs against each other on one machine, figures as ratios. `python -m benchmarks.<name>`."""
