@@ -107,7 +107,8 @@ def bearer_token(authorization: str | None, protocols: Iterable[str]) -> str | N
         if protocol.startswith(PROTOCOL_PREFIX):
             encoded = protocol.removeprefix(PROTOCOL_PREFIX)
             try:
-                return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+                padded = encoded + "=" * (-len(encoded) % 4)
+                return base64.b64decode(padded, altchars=b"-_", validate=True).decode() or None
             except (binascii.Error, UnicodeDecodeError):
                 return None
     return None

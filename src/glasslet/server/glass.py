@@ -391,23 +391,20 @@ def _since(text: str | None, now: datetime) -> datetime | None:
 
 
 def _stands_at(task: asyncio.Task[Any]) -> str:
-    """Where a task's innermost awaited code stands: `file:line function`."""
+    """Where a task's innermost awaited code of ours stands (`file:line function`); of any code if none is ours."""
     awaited: Any = task.get_coro()
-    place = ""
+    ours = place = ""
     for _ in range(64):
-        frame = (
-            getattr(awaited, "cr_frame", None)
-            or getattr(awaited, "gi_frame", None)
-            or getattr(awaited, "ag_frame", None)
-        )
+        frame = _first_of(awaited, "cr_frame", "gi_frame", "ag_frame")
         if frame is not None:
             code: CodeType = frame.f_code
-            place = f"{code.co_filename.rpartition('site-packages/')[2]}:{frame.f_lineno} {code.co_qualname}"
-        awaited = (
-            getattr(awaited, "cr_await", None)
-            or getattr(awaited, "gi_yieldfrom", None)
-            or getattr(awaited, "ag_await", None)
-        )
+            place = f"{code.co_filename.rpartition('/lib/')[2]}:{frame.f_lineno} {code.co_qualname}"
+            ours = f"glasslet/{place.rpartition('/glasslet/')[2]}" if "/glasslet/" in place else ours
+        awaited = _first_of(awaited, "cr_await", "gi_yieldfrom", "ag_await")
         if awaited is None:
             break
-    return place.rpartition("/src/")[2] or place
+    return ours or place
+
+
+def _first_of(value: Any, *names: str) -> Any:
+    return next((found for name in names if (found := getattr(value, name, None)) is not None), None)
