@@ -15,8 +15,7 @@ from tests.fakes.server_sources import FakeLogs, FakeNode
 
 LOGS = "/containerLogs/default/web/main"
 SINGLE_STREAM = (
-    'unable to return the given log stream: "Stdout". '
-    "Please enable PodLogsQuerySplitStreams feature gate in kubelet"
+    'unable to return the given log stream: "Stdout". Please enable PodLogsQuerySplitStreams feature gate in kubelet'
 )
 
 
