@@ -76,6 +76,19 @@ async def test_memory_holds_its_size_and_goes_with_its_pod(root: Path) -> None:
     assert not Path(path).exists()
 
 
+async def test_huge_pages_have_the_size_that_was_asked_for(root: Path) -> None:
+    if "hugetlbfs" not in Path("/proc/filesystems").read_text():
+        pytest.skip("this kernel has no huge pages")
+    mount = {"volumeMounts": [{"name": "big", "mountPath": "/b"}], "resources": {"requests": {"hugepages-2Mi": "2Mi"}}}
+    pod = pod_of(mount, volumes=[{"name": "big", "emptyDir": {"medium": "HugePages-2Mi"}}])
+    path = (await manager(root).prepare(pod))["big"].path
+    assert os.statvfs(path).f_bsize == 2 << 20
+    await manager(root).prepare(pod)
+    assert len(mounted(root)) == 1
+    await manager(root).tear_down(REF)
+    assert mounted(root) == []
+
+
 async def test_memory_in_use_stays_until_it_is_free(root: Path) -> None:
     path = (await manager(root).prepare(MEMORY))["mem"].path
     with open(f"{path}/held", "w") as held:

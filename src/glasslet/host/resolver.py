@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from msgspec import Struct
@@ -14,16 +15,22 @@ _CLUSTER_SEARCHES = 3
 
 
 class ResolverFile(Struct, frozen=True, kw_only=True):
-    """A parsed resolv.conf of the node. `absent`: the node is configured to have none (resolvConf is "")."""
+    """A parsed resolv.conf of the node. `absent`: the node is configured to have none (resolvConf is ""). `problem`: the
+    file cannot be used, and why; no sandbox can be made then, whatever its policy."""
 
     servers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     absent: bool = False
+    problem: str = ""
 
 
-class ResolverUnreadable(Exception):
-    """The resolver file cannot be used: no sandbox can be made. The text names the file and what is wrong."""
+class ResolverUnreadable(OSError):
+    """The resolver file cannot be used. The text names the file and what is wrong."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(errno.EINVAL, problem)
+        self.problem = problem
 
 
 class ResolverSource:
@@ -32,7 +39,16 @@ class ResolverSource:
     def __init__(self, path: str) -> None:
         self.path = path
         self._version: tuple[int, int, int] | None = None
-        self._file = ResolverFile(absent=not path)
+        self._file = self._seen = ResolverFile(absent=not path)
+
+    def look(self) -> ResolverFile:
+        """What the file says, or `problem`. The same value as last time if nothing changed."""
+        try:
+            self._seen = self.current()
+        except ResolverUnreadable as error:
+            if error.problem != self._seen.problem:
+                self._seen = ResolverFile(problem=error.problem)
+        return self._seen
 
     def current(self) -> ResolverFile:
         """What the file says. Raises ResolverUnreadable."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from glasslet.api.pod import Pod, PodDNSConfig
 from glasslet.host.resolver import MAX_SEARCH_CHARS, MAX_SEARCH_LENGTH, MAX_SEARCHES
+from glasslet.podspec.errors import sandbox_error
 from glasslet.podspec.request import NodeFacts
 from glasslet.runtime.spec import DNSConfig
 
@@ -43,12 +44,15 @@ class _Draft(Struct):
 
 
 def dns_config(pod: Pod, node: NodeFacts) -> DNSConfig:
-    """A pod's resolver settings."""
+    """A pod's resolver settings. Raises ConfigError as `form_dns` does."""
     return form_dns(pod, node).config
 
 
 def form_dns(pod: Pod, node: NodeFacts) -> FormedDNS:
-    """A pod's resolver settings with the problems that are worth an event."""
+    """A pod's resolver settings with the problems that are worth an event. Raises ConfigError if the node's resolver
+    file cannot be used."""
+    if node.resolver.problem:
+        raise sandbox_error(node.resolver.problem)
     problems: list[DNSProblem] = []
     policy = _effective_policy(pod)
     if policy == "Cluster" and not node.cluster_dns:

@@ -77,6 +77,19 @@ def test_no_path_means_no_file() -> None:
     assert ResolverSource("").current() == ResolverFile(absent=True)
 
 
+def test_a_file_that_goes_and_comes_back_is_a_problem_in_between(tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1")
+    source = ResolverSource(str(path))
+    assert source.look() is source.look()
+    path.unlink()
+    missing = source.look()
+    assert missing.problem == f"open {path}: No such file or directory"
+    assert source.look() is missing
+    path.write_text("nameserver 192.0.2.1")
+    assert (source.look().problem, source.look().servers) == ("", ("192.0.2.1",))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResolverUnreadable, match="none: No such file"):
         ResolverSource(str(tmp_path / "none")).current()

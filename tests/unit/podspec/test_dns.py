@@ -6,6 +6,7 @@ import pytest
 
 from glasslet.host.resolver import ResolverFile
 from glasslet.podspec.dns import FormedDNS, dns_config, form_dns
+from glasslet.podspec.errors import ConfigError
 from glasslet.runtime.spec import DNSConfig
 from tests.builders.podspec import node_facts, pod_of
 
@@ -130,6 +131,14 @@ def test_a_search_line_above_2048_characters_loses_its_end() -> None:
     assert config.searches == tuple(fits[:9])
     assert len(problems) == 1
     assert searches(*fits[:9], "9" * 203).problems == ()
+
+
+@pytest.mark.parametrize("policy", ["None", "Default", "ClusterFirst"])
+def test_an_unreadable_host_file_makes_no_sandbox(policy: str) -> None:
+    # behaviours.md §20: "The host file is read for every policy, None too; unreadable means no sandbox."
+    with pytest.raises(ConfigError, match="open /r: No such file") as caught:
+        formed({"resolver": ResolverFile(problem="open /r: No such file")}, dnsPolicy=policy)
+    assert caught.value.reason == "ConfigPodSandboxError"
 
 
 def test_the_short_form_gives_the_same_settings() -> None:
