@@ -15,8 +15,8 @@ _CLUSTER_SEARCHES = 3
 
 
 class ResolverFile(Struct, frozen=True, kw_only=True):
-    """A parsed resolv.conf of the node. `absent`: the node is configured to have none (resolvConf is ""). `problem`: the
-    file cannot be used, and why; no sandbox can be made then, whatever its policy."""
+    """A parsed resolv.conf of the node. `absent`: the node is configured to have none (resolvConf is ""). `problem`:
+    why the file cannot be used; no sandbox can be made then, whatever its policy."""
 
     servers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
