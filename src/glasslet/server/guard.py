@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from glasslet.server.limits import ConnectionLimits
 
@@ -148,14 +148,14 @@ class ConnectionGuard(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there (for TLS: the handshake is done)."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not isinstance: the transports of uvloop are no subclasses.
+        self._transport = cast("asyncio.Transport", transport)
         if not self._connections.add(self._inner, self):
             log.warning("Connection refused, too many are open", extra={"limit": self._limits.connections})
             self._refused = True
-            transport.abort()
+            self._transport.abort()
             return
-        _keep_alive(transport)
+        _keep_alive(self._transport)
         self._inner_connected = True
         self._inner.connection_made(transport)
         self._start_timer()

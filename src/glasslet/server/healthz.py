@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from glasslet.record.recorder import Recorder
@@ -154,10 +155,10 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not isinstance: the transports of uvloop are no subclasses.
+        self._transport = cast("asyncio.Transport", transport)
         if not self._server.opened(self):
-            transport.abort()
+            self._transport.abort()
             return
         self._close_in(HEAD_SECONDS)
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Iterable
+from typing import cast
 from urllib.parse import SplitResult, urlsplit
 
 from glasslet.server.stream_watch import StreamWatch
@@ -81,8 +82,8 @@ class RuntimeEnd(asyncio.Protocol):
         await self._wakened.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        # Not isinstance: the transports of uvloop are no subclasses.
+        self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         if self._tunnel is not None:
