@@ -48,7 +48,8 @@ class Calls:
             try:
                 return await self._stubs[verb](request, timeout=timeout)
             except AioRpcError as error:
-                failure = _failure(verb, error, timeout)
+                late = timeout is not None and time.perf_counter() - started >= timeout - _CLOCKS_DIFFER
+                failure = _failure(verb, error, gave_up_after=timeout if late else None)
                 raise failure from error
             finally:
                 kind = type(failure).__name__ if failure is not None else None
@@ -71,12 +72,13 @@ class Calls:
             self._metrics.operation(verb, time.perf_counter() - started, kind)
 
 
-def _failure(verb: Verb, error: AioRpcError, timeout: float | None = None) -> RuntimeCallError:
+_CLOCKS_DIFFER = 0.01
+"""Seconds by which the gRPC library's clock may think a deadline passed earlier than ours."""
+
+
+def _failure(verb: Verb, error: AioRpcError, *, gave_up_after: float | None = None) -> RuntimeCallError:
+    """The error for a status. When our own deadline passed, the library's words say nothing worth keeping."""
     code, words = error.code(), error.details() or ""
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED and words == _OWN_DEADLINE:
-        words = f"no answer within {timeout:g} s"
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED and gave_up_after is not None:
+        words = f"no answer within {gave_up_after:g} s"
     return translate(verb, code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNKNOWN, words)
-
-
-_OWN_DEADLINE = "Deadline Exceeded"
-"""What the gRPC library says when it was the caller's deadline, not the runtime, that ended a call."""
