@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.server.access import AccessSettings, BadAccessSetting, build_access
 from glasslet.server.authentication import AuthenticationChain, Refused, bearer_token
 from glasslet.server.authorization import subresources
-from glasslet.server.users import ANONYMOUS, Credentials, User
+from glasslet.server.users import ANONYMOUS, Attributes, Credentials, User
 
 ROWS = [row for row in json.loads(Path("tests/data/http.json").read_text())["rows"] if row["server"] == "10250"]
 
@@ -88,3 +89,35 @@ async def test_refusal_beats_anonymous() -> None:
 async def test_nobody_is_anonymous_only_when_allowed() -> None:
     assert await ask(None, anonymous=True) == ANONYMOUS
     assert await ask(None) is None
+
+
+def settings(**changes: object) -> AccessSettings:
+    values: dict[str, object] = {"node_name": "node-1", "mode": "AlwaysAllow", "client_certificates": False}
+    values |= {"webhook_tokens": False, "anonymous": False}
+    return AccessSettings(**(values | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"webhook_tokens": True}, "no client provided, cannot use webhook authentication"),
+        ({"mode": "Webhook"}, "no client provided, cannot use webhook authorization"),
+        ({"mode": "Sometimes"}, "unknown authorization mode Sometimes: allowed are AlwaysAllow, Webhook"),
+    ],
+)
+def test_judge_that_is_not_there_is_an_error_at_start(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(BadAccessSetting, match=message):
+        build_access(settings(**changes))
+
+
+async def test_webhook_mode_asks_the_given_judge() -> None:
+    class Never:
+        async def allows(self, attributes: Attributes) -> bool:
+            return False
+
+    access = build_access(settings(mode="Webhook"), authorizer=Never())
+    assert await access.authorization.check(ALICE, "GET", "/pods") is not None
+
+
+async def test_nothing_configured_lets_nobody_in() -> None:
+    assert await build_access(settings()).authentication.authenticate(Credentials()) is None
