@@ -1,7 +1,7 @@
 """The init stage: init containers one by one in spec order, each sidecar started before the next begins.
 
 The last init container that has an instance decides where to go on; instances of earlier ones may be gone. Once a
-regular container runs or is created, nothing of this runs again but sidecars.
+regular container began in the sandbox of now, nothing of this runs again but sidecars.
 """
 
 from __future__ import annotations
@@ -91,9 +91,18 @@ def _kill_unknown(given: PlanInput, container: Container, instance: ObservedCont
 
 
 def _regular_containers_began(given: PlanInput) -> bool:
-    """Exited ones do not count: after a reboot everything has exited, and initialisation has to run again."""
-    instances = (newest(given, container.name) for container in given.pod.spec.containers)
-    return any(instance is not None and instance.phase in _BEGUN for instance in instances)
+    """Those that exited count only in the sandbox of now: after a reboot everything has exited, and initialisation has
+    to run again."""
+    sandbox = given.observed.ready_sandbox() if given.observed else None
+    for container in given.pod.spec.containers:
+        instance = newest(given, container.name)
+        if instance is None:
+            continue
+        if instance.phase in _BEGUN:
+            return True
+        if instance.phase is ContainerPhase.EXITED and sandbox is not None and instance.sandbox_id == sandbox.id:
+            return True
+    return False
 
 
 def _prune(given: PlanInput, draft: Draft) -> None:
