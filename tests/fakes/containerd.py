@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import importlib.util
 import ipaddress
+import itertools
 import json
 import os
 import shutil
@@ -69,6 +70,9 @@ def cni_plugins() -> str | None:
     return next((folder for folder in CNI_PLUGINS if Path(folder, "bridge").exists()), None)
 
 
+_instances = itertools.count()
+
+
 class PrivateContainerd:
     """One containerd process and what it leaves on the machine. `kill` and `start` may be called any number of times;
     containers live on meanwhile. `stop` removes everything."""
@@ -79,7 +83,7 @@ class PrivateContainerd:
         self.socket = folder / "containerd.sock"
         self.endpoint = f"unix://{self.socket}"
         self.log = folder / "containerd.log"
-        number = os.getpid() % 0xFFFF
+        number = (os.getpid() + 7919 * next(_instances)) % 0xFFFF
         self.bridge = f"glt{number:x}"
         self.subnet = _free_subnet(number)
         self._process: subprocess.Popen[bytes] | None = None

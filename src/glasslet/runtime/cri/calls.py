@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 import grpc
@@ -55,7 +55,7 @@ class Calls:
                 kind = type(failure).__name__ if failure is not None else None
                 self._metrics.operation(verb, time.perf_counter() - started, kind)
 
-    async def stream(self, verb: Verb, request: Message) -> AsyncIterator[Any]:
+    async def stream(self, verb: Verb, request: Message) -> AsyncGenerator[Any, None]:
         """The answers of a stream, until it breaks. Ends without an error only when the runtime closed it."""
         started = time.perf_counter()
         failure: RuntimeCallError | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from grpc.aio import Channel, insecure_channel
@@ -53,6 +54,11 @@ class CRIConnection:
         """Ends all calls that are under way."""
         for channel in self.channels:
             await channel.close()
+        # The library reports the ends of cancelled calls a moment later and must find this loop still open.
+        await asyncio.sleep(_LAST_WORDS)
+
+
+_LAST_WORDS = 0.02
 
 
 async def connect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from grpc.aio import AioRpcError, Channel
 
@@ -38,7 +38,7 @@ class ContainerdEvents:
         async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled):
             yield hint
 
-    async def _envelopes(self) -> AsyncIterator[containerd_events_pb2.Envelope]:
+    async def _envelopes(self) -> AsyncGenerator[containerd_events_pb2.Envelope, None]:
         request = containerd_events_pb2.SubscribeRequest(filters=_FILTERS)
         call = self._subscribe(request, metadata=(("containerd-namespace", NAMESPACE),))
         try:

@@ -7,7 +7,7 @@ and nothing would follow. Each source therefore says when a hint is due and whet
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 from glasslet.api.object import PodUID
@@ -46,7 +46,7 @@ class _Waiting(NamedTuple):
 
 
 async def scheduled_hints(
-    events: AsyncIterator[T], due: Callable[[T], Due | None], settled: Settled
+    events: AsyncGenerator[T, None], due: Callable[[T], Due | None], settled: Settled
 ) -> AsyncIterator[RuntimeHint]:
     """The hints for these events, each when it is due. Raises what `events` raises, RuntimeUnavailable when it ends."""
     loop = asyncio.get_running_loop()
@@ -73,6 +73,8 @@ async def scheduled_hints(
                     yield item.due.hint
     finally:
         reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await events.aclose()
 
 
 def _plan(due: Due, now: float) -> _Waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 from google.protobuf.message import Message
@@ -22,7 +22,7 @@ def envelope(topic: str, event: Message) -> containerd_events_pb2.Envelope:
     return found
 
 
-async def happening(*events: tuple[float, Due], then: float = 1000) -> AsyncIterator[Due]:
+async def happening(*events: tuple[float, Due], then: float = 1000) -> AsyncGenerator[Due, None]:
     """Events after so many seconds each; then silence, then the end."""
     for after, due in events:
         await asyncio.sleep(after)
