@@ -1,0 +1,86 @@
+"""DesiredPods: one set of pods from several sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod_update import PodUpdate, UpdateKind
+from glasslet.sources.desired import DesiredPods
+from tests.builders.pod import pod
+from tests.fakes.waits import WaitLog
+
+
+class Still:
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    def monotonic(self) -> float:
+        return 7.0
+
+
+class World:
+    def __init__(self) -> None:
+        self.delivered: list[Sequence[PodUpdate]] = []
+        self.recorder = WaitLog()
+        self.desired = DesiredPods(
+            sources=("file", "http"), deliver=self.delivered.append, clock=Still(), recorder=self.recorder
+        )
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_is_ready_once_every_source_has_reported(world: World) -> None:
+    world.desired.update_source("file", [])
+    assert not world.desired.ready()
+    assert world.desired.waiting_for() == {"http"}
+    world.desired.update_source("http", [])
+    assert world.desired.ready()
+
+
+def test_an_empty_first_report_is_delivered_too(world: World) -> None:
+    world.desired.update_source("file", [])
+    assert world.delivered == [()]
+
+
+def test_a_report_without_change_is_not_delivered(world: World) -> None:
+    world.desired.update_source("file", [pod()])
+    world.desired.update_source("file", [pod()])
+    assert len(world.delivered) == 1
+
+
+def test_updates_carry_source_and_time(world: World) -> None:
+    world.desired.update_source("http", [pod()])
+    update = world.delivered[0][0]
+    assert (update.kind, update.source, update.seen_at) == (UpdateKind.ADD, "http", 7.0)
+
+
+def test_sources_do_not_remove_each_others_pods(world: World) -> None:
+    world.desired.update_source("file", [pod(name="a", uid="1")])
+    world.desired.update_source("http", [pod(name="b", uid="2")])
+    world.desired.update_source("file", [])
+    assert [one.metadata.name for one in world.desired.all()] == ["b"]
+
+
+def test_a_pod_is_found_by_its_uid(world: World) -> None:
+    world.desired.update_source("file", [pod(uid="1")])
+    found = world.desired.get(PodUID("1"))
+    assert found is not None
+    assert found.metadata.annotations["kubernetes.io/config.source"] == "file"
+    assert world.desired.get(PodUID("2")) is None
+
+
+def test_a_duplicate_is_one_finding_however_often_it_is_reported(world: World) -> None:
+    for _ in range(3):
+        world.desired.update_source("file", [pod(uid="1"), pod(uid="2")])
+    assert world.recorder.findings == [
+        'Error validating pod web_default(2) from file due to duplicate pod name "web", ignoring'
+    ]
