@@ -60,6 +60,7 @@ class Agent:
         self.statuses = StatusBoard()
         self.outcomes: dict[ContainerID, ProbeOutcome] = {}
         self.sources_ready = True
+        self.network_error: str | None = None
         self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=_NoFigures(), clock=self.clock)
         self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
         self.workers = PodWorkers(
@@ -71,6 +72,7 @@ class Agent:
                 files=node.files,
                 cgroups=node.cgroups,
                 node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
+                network_error=lambda: self.network_error,
             ),
             status=StatusServices(
                 build=status_builder("fake"),

@@ -267,3 +267,22 @@ async def test_a_running_container_is_linked_for_log_collectors() -> None:
         await agent.until_running("main")
         await agent.until(lambda: agent.node.files.links)
         assert agent.node.files.links == {agent.runtime.container("main").id}
+
+
+async def test_a_pod_waits_for_the_network_unless_it_uses_the_hosts() -> None:
+    # behaviours.md §1: "network check (host-network pods skip it; event NetworkNotReady)"
+    async with running_agent() as agent:
+        agent.network_error = "network state unknown"
+        agent.add(pod())
+        agent.add(pod(name="host", uid="host", host_network=True))
+        await agent.until_running("main", uid="host")
+        await asyncio.sleep(30)
+        assert agent.runtime.running(UID) == []
+        assert [e.message for e in agent.events.of("NetworkNotReady")] == [
+            "network is not ready: network state unknown"
+        ]
+        agent.network_error = None
+        agent.workers.wake_all(retry=True)
+        began = agent.clock.monotonic()
+        await agent.until_running("main")
+        assert agent.clock.monotonic() - began < 0.1

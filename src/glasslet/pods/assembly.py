@@ -35,6 +35,8 @@ class PodServices:
     files: PodFiles
     cgroups: Cgroups
     node: Callable[[], NodeFacts]
+    network_error: Callable[[], str | None] = lambda: None
+    """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
 
 
 def build_executor(services: PodServices, report: Reporting, limits: BackOffLimits) -> Executor:
@@ -48,7 +50,9 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
 
     hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip)
     killer = ContainerKiller(runtime=runtime, hooks=hooks, report=report)
-    sandboxes = SandboxCreator(runtime=runtime, observed=observed, node=node, report=report)
+    sandboxes = SandboxCreator(
+        runtime=runtime, observed=observed, node=node, network_error=services.network_error, report=report
+    )
     maker = ContainerMaker(
         runtime=runtime,
         observed=observed,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from glasslet.pods.collaborators import WARNING, Observed
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
+from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
 from glasslet.podspec.dns import form_dns
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest
@@ -27,33 +27,36 @@ class SandboxCreator:
         runtime: RuntimeService,
         observed: Observed,
         node: Callable[[], NodeFacts],
+        network_error: Callable[[], str | None],
         report: Reporting,
     ) -> None:
         self._runtime = runtime
         self._observed = observed
         self._node = node
+        self._network_error = network_error
         self._recorder = report.recorder
         self._events = report.events
 
     async def create(self, memory: PodMemory, attempt: int) -> None:
         """Runs the sandbox with this attempt. Raises StepFailed."""
         with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
+            self._require_network(memory)
             try:
                 spec = self.spec(memory, attempt)
                 self._report_dns(memory)
                 await self._run(memory, spec)
-            except (ConfigError, RuntimeCallError) as error:
+            except (ConfigError, OSError, RuntimeCallError) as error:
                 if memory.pod.metadata.deletion_timestamp is None:
                     text = f"Failed to create pod sandbox: {error}"
                     self._events(memory.ref, WARNING, "FailedCreatePodSandBox", text)
-                if isinstance(error, ConfigError):
-                    raise StepFailed(POD_LEVEL, "the sandbox cannot be configured") from error
-                raise runtime_failed(POD_LEVEL, error) from error
+                if isinstance(error, RuntimeCallError):
+                    raise runtime_failed(POD_LEVEL, error) from error
+                raise StepFailed(POD_LEVEL, f"the sandbox cannot be configured: {error}") from error
         memory.went_well(POD_LEVEL)
 
     def spec(self, memory: PodMemory, attempt: int) -> SandboxSpec:
         """The pod's sandbox as the runtime wants it: for RunPodSandbox, and again for each container in it. Raises
-        ConfigError."""
+        ConfigError, or OSError for node files that cannot be read."""
         known = memory.sandbox
         if known is not None and known[0] is memory.pod and known[1].attempt == attempt:
             return known[1]
@@ -87,6 +90,15 @@ class SandboxCreator:
             await self._observed.refresh(uid)
             raise
         await self._observed.refresh(uid)
+
+    def _require_network(self, memory: PodMemory) -> None:
+        """Pods on the host's network need none. The event comes once for a row of failures."""
+        problem = None if memory.pod.spec.host_network else self._network_error()
+        if problem is None:
+            return
+        if memory.pod_failures == 0:
+            self._events(memory.ref, WARNING, "NetworkNotReady", f"network is not ready: {problem}")
+        raise StepFailed(POD_LEVEL, f"network is not ready: {problem}", retry=Retry.SOON)
 
     def _report_dns(self, memory: PodMemory) -> None:
         for problem in form_dns(memory.pod, self._node()).problems:

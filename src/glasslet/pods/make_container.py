@@ -95,8 +95,8 @@ class ContainerMaker:
             raise StepFailed(action.name, "the sandbox is gone")
         try:
             return _Home(sandbox=sandbox, spec=self._sandboxes.spec(memory, sandbox.attempt), pod=observed)
-        except ConfigError as error:
-            raise StepFailed(action.name, "the sandbox cannot be configured") from error
+        except (ConfigError, OSError) as error:
+            raise StepFailed(action.name, f"the sandbox cannot be configured: {error}") from error
 
     async def _image(self, memory: PodMemory, container: Container, sandbox: SandboxSpec) -> Image:
         with self._recorder.station(Station.IMAGE, container=container.name, detail=container.image):
