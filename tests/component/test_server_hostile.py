@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from glasslet.server.guard import log as guard_log
 from glasslet.server.limits import ConnectionLimits
+from glasslet.server.routes import RouteSwitches
 from tests.component.server_fixture import serving
 from tests.fakes.server_sources import FakeLogs, FakeNode
 
@@ -142,6 +144,19 @@ async def test_followed_log_ends_when_the_client_is_gone() -> None:
         client.writer.transport.abort()
         async with asyncio.timeout(2):
             await ended.wait()
+
+
+async def test_file_that_nobody_reads_is_cut(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(256 * 1024 * 1024)
+    limits = ConnectionLimits(write_seconds=0.3, shutdown_seconds=0.1)
+    async with serving(limits=limits, switches=RouteSwitches(system_logs=str(tmp_path))) as running:
+        client = await running.client()
+        client.writer.write(b"GET /logs/large HTTP/1.1\r\nHost: node\r\n\r\n")
+        await client.head()
+        client.writer.transport.pause_reading()
+        await asyncio.sleep(0.6)
+        assert len(running.server.connections) == 0
 
 
 async def test_answer_that_takes_too_long_is_cut() -> None:

@@ -86,17 +86,22 @@ class Gate:
             guard.request_finished()
 
     async def _timed(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
-        if "Upgrade" in request.headers:
-            # It may become a session, which ends when it is idle for too long, not when it is old.
-            return await self._answer(request, path, glass)
+        # An upgraded connection may become a session, which ends when it is idle for too long, not when it is old.
+        limit = None if "Upgrade" in request.headers else self._connections.limits.write_seconds
         try:
-            async with asyncio.timeout(self._connections.limits.write_seconds):
-                return await self._answer(request, path, glass)
+            async with asyncio.timeout(limit):
+                response = await self._answer(request, path, glass)
+                # Sent here and not by aiohttp afterwards, so that a client who does not read is under the limit, too.
+                await response.prepare(request)
+                await response.write_eof()
+                return response
         except TimeoutError:
             log.info("Request cut, it took too long", extra={"path": path})
             with contextlib.suppress(KeyError):
                 self._connections.guard_of(request.protocol).abort()
-            return answers.TakenOver()
+        except ConnectionError:
+            log.debug("Client left before the answer was out", extra={"path": path})
+        return answers.TakenOver()
 
     async def _answer(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
         try:

@@ -49,15 +49,15 @@ class KubeletServer:
     ) -> None:
         self._bind = bind
         self._tls = tls
-        self._connections = Connections(limits or ConnectionLimits())
+        self.connections = Connections(limits or ConnectionLimits())
         gate = Gate(
             routes=served.routes,
             buckets=served.buckets,
-            connections=self._connections,
+            connections=self.connections,
             metrics=metrics,
             access=access,
         )
-        self._app = application(gate, self._connections, served.glass)
+        self._app = application(gate, self.connections, served.glass)
         self._listener: Listener | None = None
 
     @property
@@ -68,7 +68,7 @@ class KubeletServer:
     async def start(self) -> None:
         """Listens. Raises OSError when the port is taken, ValueError when the address is none."""
         sock = listen(self._bind.address, self._bind.port)
-        listener = Listener(app=self._app, sock=sock, connections=self._connections, tls=self._tls)
+        listener = Listener(app=self._app, sock=sock, connections=self.connections, tls=self._tls)
         await listener.start()
         self._listener = listener
 

@@ -8,6 +8,7 @@ from html import escape
 from urllib.parse import quote
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 
 from glasslet.server import answers
 from glasslet.server.routing import Parameters, Route, RouteTable
@@ -51,7 +52,14 @@ def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
     if not stat.S_ISREG(mode):
         # A fifo or a device could be read for ever.
         return answers.error(403, "403 Forbidden")
-    return web.FileResponse(full)
+    return _File(full)
+
+
+class _File(web.FileResponse):
+    """Sent once: the gate sends answers itself, and aiohttp would ask a file for its head a second time."""
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        return None if self.prepared else await super().prepare(request)
 
 
 def listing(folder: str) -> bytes:
