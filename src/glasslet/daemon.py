@@ -75,7 +75,11 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         for server in servers.listening:
             await server.start()
             layers.push_async_callback(server.stop)
-        upkeep = {"log rotation": runtime.rotator.run, "housekeeping": pods.housekeeping.run}
+        upkeep = {
+            "log rotation": runtime.rotator.run,
+            "housekeeping": pods.housekeeping.run,
+            "garbage collection": pods.garbage.run,
+        }
         if servers.tls is not None:
             upkeep["serving certificate"] = servers.tls.run
         await layers.enter_async_context(running(upkeep))

@@ -141,7 +141,7 @@ class Agent:
         except (aiohttp.ClientError, OSError):
             return False
 
-    async def wait_for(self, what: Callable[[Rows], bool], seconds: float = 60.0) -> Rows:
+    async def wait_for(self, what: Callable[[Rows], bool], seconds: float = 60.0, every: float = 0.05) -> Rows:
         """Asks until the pods are as wanted; the rows then. Raises AssertionError with what is there instead."""
         deadline = time.monotonic() + seconds
         while True:
@@ -150,7 +150,7 @@ class Agent:
                 return rows
             if time.monotonic() > deadline:
                 raise AssertionError(f"not in {seconds} s: {json.dumps(rows, indent=1)}\n{self.tail_of_log()}")
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(every)
 
     def tail_of_log(self, lines: int = 30) -> str:
         """The end of the agent's log."""

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -121,8 +122,9 @@ class PrivateContainerd:
         self._ctr("tasks", "kill", "-s", "SIGKILL", task)
 
     def remove_all_pods(self) -> None:
-        """Stops and removes every sandbox with its containers."""
-        asyncio.run(_remove_all_sandboxes(self.endpoint))
+        """Stops and removes every sandbox with its containers. Works inside a running loop, too."""
+        with ThreadPoolExecutor(1) as elsewhere:
+            elsewhere.submit(lambda: asyncio.run(_remove_all_sandboxes(self.endpoint))).result()
 
     def tail_of_log(self) -> str:
         """The last lines of containerd's log."""

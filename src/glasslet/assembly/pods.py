@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from glasslet.api.object import ContainerID
@@ -25,6 +26,7 @@ from glasslet.node.allocatable import allocatable
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusServices
@@ -34,6 +36,7 @@ from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.podspec.request import NodeFacts, ResolverFile
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.facts import ProbeOutcome
+from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.sources.desired import DesiredPods
 from glasslet.sources.file import FileSource, FileSourceConfig
 from glasslet.sources.manifest import ManifestReader
@@ -56,7 +59,7 @@ class PodSide:
     workers: PodWorkers
     statuses: StatusManager
     housekeeping: Housekeeping
-    files: PodFiles
+    garbage: GarbageCollector
 
 
 class RuntimeDefaultCgroups:
@@ -110,7 +113,29 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
         workers=workers,
         statuses=statuses,
         housekeeping=housekeeping,
-        files=files,
+        garbage=GarbageCollector(
+            runtime=runtime.connection.runtime,
+            observed=runtime.observed,
+            pods=Remains(workers=workers, sources_ready=desired.ready),
+            logs=files,
+            folders=LogFolders(_log_layout(foundation)),
+            recorder=foundation.record,
+            clock=foundation.clock,
+            limits=_limits(foundation),
+        ),
+    )
+
+
+def _log_layout(foundation: Foundation) -> LogLayout:
+    return LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir)
+
+
+def _limits(foundation: Foundation) -> Limits:
+    options = foundation.options
+    return Limits(
+        per_container=options.maximum_dead_containers_per_container,
+        total=options.maximum_dead_containers,
+        minimum_age=timedelta(seconds=options.minimum_container_ttl_duration),
     )
 
 
@@ -141,7 +166,7 @@ def _sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource |
 def _pod_files(foundation: Foundation) -> PodFiles:
     return PodFiles(
         root=foundation.root,
-        logs=LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir),
+        logs=_log_layout(foundation),
         hostname=partial(pod_hostname, cluster_domain=foundation.configuration.cluster_domain),
         threads=foundation.threads,
         clock=foundation.clock,
@@ -149,13 +174,14 @@ def _pod_files(foundation: Foundation) -> PodFiles:
 
 
 def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, host_ips: tuple[str, ...]) -> PodServices:
-    mounts, machine = Mounts(), foundation.machine
+    mounts = Mounts()
+    memory = _allocatable(foundation)["memory"].value()
     empty_dir = EmptyDir(
         root=foundation.root,
         mounts=mounts,
         threads=foundation.threads,
         pod_memory_limit=pod_memory_limit,
-        allocatable_memory=lambda: machine.memory_capacity,
+        allocatable_memory=lambda: memory,
     )
     volumes = VolumeManager(
         root=foundation.root,
@@ -174,6 +200,13 @@ def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, hos
     )
 
 
+def _allocatable(foundation: Foundation) -> dict[str, Quantity]:
+    configuration, machine = foundation.configuration, foundation.machine
+    capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
+    reserved = (configuration.kube_reserved, configuration.system_reserved)
+    return allocatable(capacity, reserved, configuration.eviction_hard)
+
+
 class _NodeFacts:
     """The node as podspec sees it; only the resolver file may change while the agent runs."""
 
@@ -185,28 +218,24 @@ class _NodeFacts:
         self._facts = NodeFacts(name=foundation.node_name)
 
     def __call__(self) -> NodeFacts:
-        """Raises ResolverUnreadable."""
-        resolver = self._resolver.current()
+        """The facts of now."""
+        resolver = self._resolver.look()
         if resolver is not self._read_from:
-            self._facts, self._read_from = self._read(), resolver
+            self._facts, self._read_from = self._read(resolver), resolver
         return self._facts
 
-    def _read(self) -> NodeFacts:
+    def _read(self, resolver: ResolverFile) -> NodeFacts:
         configuration, machine = self._foundation.configuration, self._foundation.machine
-        resolver = self._resolver.current()
-        capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
         return NodeFacts(
             name=self._foundation.node_name,
             root_dir=self._foundation.root.root_dir,
             pod_logs_dir=configuration.pod_logs_dir,
             host_ips=self._host_ips,
             memory_capacity=machine.memory_capacity,
-            allocatable=allocatable(
-                capacity, (configuration.kube_reserved, configuration.system_reserved), configuration.eviction_hard
-            ),
+            allocatable=_allocatable(self._foundation),
             cluster_dns=tuple(configuration.cluster_dns),
             cluster_domain=configuration.cluster_domain,
-            resolver=ResolverFile(servers=resolver.servers, searches=resolver.searches, options=resolver.options),
+            resolver=resolver,
             cpu_cfs_quota=configuration.cpu_cfs_quota,
             cpu_cfs_quota_period=round(configuration.cpu_cfs_quota_period * 1_000_000),
             seccomp_default=configuration.seccomp_default,

@@ -11,8 +11,7 @@ from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.server.authentication import AuthenticationChain, Authenticator, CertificateAuthenticator
-from glasslet.server.authorization import AlwaysAllow, RequestAuthorizer
+from glasslet.server.access import AccessSettings, build_access
 from glasslet.server.gate import Access
 from glasslet.server.glass import glass_routes
 from glasslet.server.handlers.health import syncloop_check
@@ -96,17 +95,16 @@ async def _tls(foundation: Foundation) -> ServingTLS:
 
 
 def _access(foundation: Foundation) -> Access:
-    """Validation has seen to it that only AlwaysAllow is asked for where there is no API server to ask."""
     authentication = foundation.configuration.authentication
-    ways: list[Authenticator] = [CertificateAuthenticator()] if authentication.x509.client_ca_file else []
-    return Access(
-        AuthenticationChain(ways=ways, anonymous=authentication.anonymous.enabled),
-        RequestAuthorizer(
-            authorizer=AlwaysAllow(),
-            node_name=foundation.node_name,
-            fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
-        ),
+    settings = AccessSettings(
+        node_name=foundation.node_name,
+        mode=foundation.configuration.authorization.mode,
+        client_certificates=bool(authentication.x509.client_ca_file),
+        webhook_tokens=authentication.webhook.enabled,
+        anonymous=authentication.anonymous.enabled,
+        fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
     )
+    return build_access(settings)
 
 
 def _switches(foundation: Foundation) -> RouteSwitches:
