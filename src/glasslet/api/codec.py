@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -27,7 +28,6 @@ _WORDS = {
 
 
 _NO_OFFSET = timedelta(0)
-_MAY_HOLD_TIMES = (msgspec.Struct, tuple, datetime)
 
 
 class DecodeError(msgspec.ValidationError):
@@ -98,9 +98,9 @@ def _wire_times(value: Any) -> Any:
     """The same value with every time cut to whole seconds; shared where nothing changes."""
     if isinstance(value, msgspec.Struct):
         changed = {}
-        for name in value.__struct_fields__:
+        for name in _fields_with_times(type(value)):
             held = getattr(value, name)
-            if isinstance(held, _MAY_HOLD_TIMES) and (new := _wire_times(held)) is not held:
+            if held and (new := _wire_times(held)) is not held:
                 changed[name] = new
         return msgspec.structs.replace(value, **changed) if changed else value
     if isinstance(value, datetime):
@@ -109,6 +109,19 @@ def _wire_times(value: Any) -> Any:
         items = [_wire_times(item) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     return value
+
+
+@cache
+def _fields_with_times(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields below which a time may stand: most of a pod has none and need not be looked at."""
+    hints = get_type_hints(kind)
+    return tuple(name for name in kind.__struct_fields__ if _may_hold_times(hints[name]))
+
+
+def _may_hold_times(hint: Any) -> bool:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return bool(_fields_with_times(hint))
+    return hint is datetime or any(_may_hold_times(one) for one in get_args(hint))
 
 
 def _without_nulls(read: Callable[[], Any], kind: type[T], first: msgspec.ValidationError) -> T:
