@@ -7,7 +7,9 @@ import itertools
 
 import pytest
 
+from glasslet.api.container import VolumeMount
 from glasslet.api.object import PodUID
+from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import LoopClock
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
@@ -286,3 +288,14 @@ async def test_a_pod_waits_for_the_network_unless_it_uses_the_hosts() -> None:
         began = agent.clock.monotonic()
         await agent.until_running("main")
         assert agent.clock.monotonic() - began < 0.1
+
+
+async def test_a_part_of_a_volume_is_bound_before_its_container_is_made() -> None:
+    async with running_agent() as agent:
+        mount = VolumeMount(name="data", mount_path="/data", sub_path="logs/today")
+        agent.add(
+            pod(container(volume_mounts=(mount,)), volumes=(Volume(name="data", empty_dir=EmptyDirVolumeSource()),))
+        )
+        await agent.until_running("main")
+        mounts = {m.container_path: m.host_path for m in agent.runtime.container("main").spec.mounts}
+        assert mounts["/data"] == "/volumes/data/logs/today"

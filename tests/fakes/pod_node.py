@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from glasslet.api.container import Container
@@ -12,7 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.runtime.model import ObservedContainer
-from glasslet.runtime.volume import MountedVolume
+from glasslet.runtime.volume import MountedVolume, SubPath
 from glasslet.volumes.errors import VolumeNotReady
 
 
@@ -33,6 +33,12 @@ class FakeVolumes:
         volumes = {v.name: MountedVolume(name=v.name, path=f"/volumes/{v.name}") for v in pod.spec.volumes}
         self.mounted[PodUID(pod.metadata.uid)] = volumes
         return volumes
+
+    async def bind_sub_paths(
+        self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
+    ) -> Mapping[int, str]:
+        await asyncio.sleep(0)
+        return {part.index: f"{volumes[part.volume].path}/{part.path}" for part in wanted}
 
     async def tear_down(self, ref: PodRef) -> None:
         await asyncio.sleep(0)

@@ -57,6 +57,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         runtime=runtime,
         observed=observed,
         images=services.images,
+        volumes=services.volumes,
         files=files,
         sandboxes=sandboxes,
         node=node,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from glasslet.api.container import Container
@@ -15,7 +15,7 @@ from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
-from glasslet.runtime.volume import MountedVolume
+from glasslet.runtime.volume import MountedVolume, SubPath
 
 
 class Observed(Protocol):
@@ -56,7 +56,16 @@ class Images(Protocol):
     ) -> Image | ImageProblem: ...
 
 
-class Volumes(Protocol):
+class SubPaths(Protocol):
+    """Shows parts of mounted volumes on the host."""
+
+    async def bind_sub_paths(
+        self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
+    ) -> Mapping[int, str]:
+        """Where each part is, by the mount's position in the container; one that failed is left out."""
+
+
+class Volumes(SubPaths, Protocol):
     """Mounts what a pod asks for (`volumes`)."""
 
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:

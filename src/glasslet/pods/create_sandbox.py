@@ -68,6 +68,7 @@ class SandboxCreator:
                 node=node,
                 dns=form_dns(memory.pod, node).config,
                 cgroup_parent=memory.cgroup_parent,
+                supplemental_groups=_groups(memory),
             )
         )
         memory.sandbox = (memory.pod, spec)
@@ -103,3 +104,9 @@ class SandboxCreator:
     def _report_dns(self, memory: PodMemory) -> None:
         for problem in form_dns(memory.pod, self._node()).problems:
             self._events(memory.ref, WARNING, problem.reason, problem.message)
+
+
+def _groups(memory: PodMemory) -> tuple[int, ...]:
+    """Groups that mounted volumes ask for."""
+    groups = (volume.supplemental_group for volume in (memory.volumes or {}).values())
+    return tuple(sorted({group for group in groups if group is not None}))

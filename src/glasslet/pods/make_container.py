@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
-from glasslet.pods.collaborators import WARNING, Images, Observed, PodFiles
+from glasslet.pods.collaborators import WARNING, Images, Observed, PodFiles, SubPaths
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
@@ -17,6 +17,7 @@ from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.labels import RESTART_COUNT
+from glasslet.podspec.mounts import sub_paths
 from glasslet.podspec.request import ContainerRequest, NodeFacts
 from glasslet.record.stations import Station
 from glasslet.runtime.errors import NameReserved, RuntimeCallError
@@ -46,6 +47,7 @@ class ContainerMaker:
         runtime: RuntimeService,
         observed: Observed,
         images: Images,
+        volumes: SubPaths,
         files: PodFiles,
         sandboxes: SandboxCreator,
         node: Callable[[], NodeFacts],
@@ -54,6 +56,7 @@ class ContainerMaker:
         self._runtime = runtime
         self._observed = observed
         self._images = images
+        self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
         self._node = node
@@ -118,20 +121,23 @@ class ContainerMaker:
     ) -> ContainerSpec:
         pod, container, node = memory.pod, action.container, self._node()
         ips = node.host_ips if pod.spec.host_network else home.sandbox.ips
-        return container_spec(
-            ContainerRequest(
-                pod=pod,
-                container=container,
-                attempt=attempt,
-                image=image,
-                node=node,
-                pod_ips=ips,
-                volumes=memory.volumes or {},
-                etc_hosts=await self._files.etc_hosts(pod, ips),
-                termination_log=await self._files.termination_log(pod, container),
-                target_id=_target(memory, action, home),
-            )
+        volumes = memory.volumes or {}
+        request = ContainerRequest(
+            pod=pod,
+            container=container,
+            attempt=attempt,
+            image=image,
+            node=node,
+            pod_ips=ips,
+            volumes=volumes,
+            etc_hosts=await self._files.etc_hosts(pod, ips),
+            termination_log=await self._files.termination_log(pod, container),
+            target_id=_target(memory, action, home),
         )
+        if wanted := sub_paths(request):
+            bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)
+            request = replace(request, sub_paths=bound)
+        return container_spec(request)
 
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
         """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""
