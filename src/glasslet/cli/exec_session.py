@@ -11,6 +11,7 @@ import sys
 import termios
 import tty as terminal_modes
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 from glasslet.cli.failure import Failure
 from glasslet.cli.streams import Channel, Streams, exit_code, size_message
@@ -22,21 +23,23 @@ _END_OF_TRANSMISSION = b"\x04"
 async def carry(streams: Streams, *, stdin: bool, tty: bool) -> int:
     """Runs until the command ends; its exit code. Raises Failure if the session broke off."""
     status = b""
-    with raw_terminal() if tty and stdin else contextlib.nullcontext():
-        async with asyncio.TaskGroup() as group:
-            tasks = []
-            if stdin:
-                tasks.append(group.create_task(_feed(streams, tty=tty), name="exec stdin"))
-            if tty:
-                tasks.append(group.create_task(_follow_size(streams), name="exec window size"))
-            async for channel, data in streams.received():
-                if channel is Channel.STATUS:
-                    status += data
-                    continue
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(streams.close)
+        if tty and stdin:
+            stack.enter_context(raw_terminal())
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        senders = []
+        if stdin:
+            senders.append(group.create_task(_feed(streams, tty=tty), name="exec stdin"))
+        if tty:
+            senders.append(group.create_task(_follow_size(streams), name="exec window size"))
+        async for channel, data in streams.received():
+            if channel is Channel.STATUS:
+                status += data
+            else:
                 _write(2 if channel is Channel.STDERR else 1, data)
-            for task in tasks:
-                task.cancel()
-    await streams.close()
+        for sender in senders:
+            sender.cancel()
     if not status:
         raise Failure("the session broke off before the command ended; whether it goes on is unknown")
     return exit_code(status)
@@ -58,29 +61,31 @@ def raw_terminal() -> Iterator[None]:
 
 async def _feed(streams: Streams, *, tty: bool) -> None:
     """Standard input, until it ends; then the command is told so."""
-    loop = asyncio.get_running_loop()
-    readable = asyncio.Event()
-    try:
-        loop.add_reader(0, readable.set)
-        polled = True
-    except PermissionError:
-        polled = False  # a regular file is always readable, and cannot be polled
     try:
         while True:
-            if polled:
-                await readable.wait()
-                readable.clear()
+            await _readable(0)
             data = os.read(0, _CHUNK)
             if not data:
                 break
             await streams.send(Channel.STDIN, data)
+        if not await streams.end_input() and tty:
+            await streams.send(Channel.STDIN, _END_OF_TRANSMISSION)
     except (ConnectionError, BlockingIOError):
         return
+
+
+async def _readable(descriptor: int) -> None:
+    """Returns when a read gives something at once. Each call watches anew: after a wake-up kept from before, it blocks."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    try:
+        loop.add_reader(descriptor, ready.set)
+    except PermissionError:
+        return  # a regular file: always readable, never watchable
+    try:
+        await ready.wait()
     finally:
-        if polled:
-            loop.remove_reader(0)
-    if not await streams.end_input() and tty:
-        await streams.send(Channel.STDIN, _END_OF_TRANSMISSION)
+        loop.remove_reader(descriptor)
 
 
 async def _follow_size(streams: Streams) -> None:

@@ -92,16 +92,16 @@ def _note(row: TraceRow) -> str:
     parts = [milliseconds(row.busy_ms)]
     if row.open:
         parts.append("still going on")
-    long_waits = sorted((w for w in row.waits if w.end_ms - w.start_ms >= 1), key=lambda w: w.start_ms - w.end_ms)
-    told = [f"{wait.on} {milliseconds(wait.end_ms - wait.start_ms)}" for wait in long_waits[:2]]
-    if row.detail:
+    if row.detail and row.detail != "attempt 0":
         parts.append(row.detail[:120])
+    long_waits = sorted((w for w in row.waits if w.end_ms - w.start_ms >= 1), key=lambda w: w.start_ms - w.end_ms)
+    told = [f"{w.on} {milliseconds(w.end_ms - w.start_ms)}" for w in long_waits if w.on not in row.detail]
     if told:
-        parts.append(", ".join(told))
+        parts.append(", ".join(told[:2]))
     if row.outcome:
         parts.append(row.outcome)
     if row.beside:
-        parts.append(f"beside {', '.join(name.split(' ')[0] for name in row.beside[:3])}")
+        parts.append(f"beside {', '.join(dict.fromkeys(name.split(' ')[0] for name in row.beside[:3]))}")
     return "  ".join(parts)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientWebSocketResponse
 
 _V5, _V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+_CHANNELS = frozenset(int(channel) for channel in Channel)
 _CLOSE = 255
 _ALIVE_SECONDS = 30.0
 
@@ -28,7 +29,7 @@ class WebSocketStreams:
         from aiohttp import WSMsgType
 
         async for message in self._socket:
-            if message.type is WSMsgType.BINARY and message.data and message.data[0] in Channel:
+            if message.type is WSMsgType.BINARY and message.data and message.data[0] in _CHANNELS:
                 yield Channel(message.data[0]), message.data[1:]
 
     async def send(self, channel: Channel, data: bytes) -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.record.events import FAILED, Event, Observed, StationSpan, Waited, end_of
-from glasslet.record.history import PodRecord
+from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.stations import Station, WaitKind
 from glasslet.record.timeline import moment, timeline
 
@@ -38,6 +38,12 @@ _POD_ROWS: dict[str, str] = {
     Station.WOKEN: "planned",
     Station.PLANNED: "planned",
     Station.STATUS: "status accepted",
+}
+_WAIT_ROWS: dict[str, str] = {
+    WaitKind.CRI_CALL: "runtime read",
+    WaitKind.API_CALL: "API call",
+    WaitKind.EXIT: "runs to its end",
+    WaitKind.BACK_OFF: "back-off",
 }
 _CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
 
@@ -64,7 +70,7 @@ class _Piece(Struct, frozen=True):
 
 def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
     """The trace of a pod at Unix time `now`. A record without events gives an empty trace."""
-    events = latest_life(record.events)
+    events = latest_life(record.events) if record.pod is not None else _latest_run(record)
     window = find_window(record, events, now=now)
     pieces = _pieces(record, events, window, now=now)
     waits = _waits(record, events, now=now)
@@ -98,6 +104,12 @@ def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
     return events[begin:]
 
 
+def _latest_run(record: PodRecord) -> tuple[Event, ...]:
+    """The agent's own events since the last time that none ran."""
+    begin = max((gap.end for gap in record.gaps), default=0.0)
+    return tuple(event for event in record.events if event.start >= begin)
+
+
 def find_window(record: PodRecord, events: tuple[Event, ...], *, now: float) -> Window:
     """Which part of the record is the start."""
     if not events:
@@ -128,14 +140,13 @@ def _pieces(record: PodRecord, events: Iterable[Event], window: Window, *, now: 
             name = _row_name(event.station, event.container)
             pieces.append(_Piece(name, event.container, event.start, event.end, event.detail, event.outcome))
         elif isinstance(event, Waited) and not event.station and event.start < window.end:
-            pieces.append(
-                _Piece(_wait_name(event.kind), event.container, event.start, event.end, event.on, event.outcome)
-            )
+            name, container = _wait_row(event.kind, event.container)
+            pieces.append(_Piece(name, container, event.start, event.end, _about(event), event.outcome))
     for standing in record.stations:
         name = _row_name(standing.station, standing.container)
         pieces.append(_Piece(name, standing.container, standing.since, now, standing.detail, open=True))
     pieces += [
-        _Piece(_wait_name(wait.kind), wait.container, wait.since, now, wait.on, open=True)
+        _Piece(*_wait_row(wait.kind, wait.container), wait.since, now, _about(wait), open=True)
         for wait in record.waits
         if not wait.station
     ]
@@ -182,9 +193,7 @@ def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -
             outcome=wait.outcome,
         )
         for wait in waits
-        if wait.start < window.end
-        and wait.container == container
-        and (_row_name(wait.station, wait.container) if wait.station else _wait_name(wait.kind)) == name
+        if wait.start < window.end and _row_of(wait) == (name, container)
     )
 
 
@@ -257,8 +266,20 @@ def _row_name(station: str, container: str) -> str:
     return _POD_ROWS.get(station, station)
 
 
-def _wait_name(kind: str) -> str:
-    return f"waiting: {kind.replace('_', ' ')}"
+def _wait_row(kind: str, container: str) -> tuple[str, str]:
+    """Row of a wait outside of any station. Reads of the runtime are one row, whichever container they are for."""
+    name = _WAIT_ROWS.get(kind, f"waiting: {kind.replace('_', ' ')}")
+    return name, "" if kind == WaitKind.CRI_CALL else container
+
+
+def _row_of(wait: Waited) -> tuple[str, str]:
+    if wait.station:
+        return _row_name(wait.station, wait.container), wait.container
+    return _wait_row(wait.kind, wait.container)
+
+
+def _about(wait: Waited | LiveWait) -> str:
+    return "" if wait.kind == WaitKind.CRI_CALL else wait.on
 
 
 def _is(event: Event, station: Station) -> bool:

@@ -164,7 +164,9 @@ def _exit_brief(ended: ContainerStateTerminated | None) -> str:
 def _last_run(it: Situation, ended: ContainerStateTerminated | None) -> str:
     if ended is None or ended.finished_at is None:
         return ""
-    took = f", ran {duration((ended.finished_at - ended.started_at).total_seconds())}" if ended.started_at else ""
+    # The API's times are whole seconds.
+    seconds = (ended.finished_at - ended.started_at).total_seconds() if ended.started_at else None
+    took = "" if seconds is None else f", ran {duration(seconds)}" if seconds >= 1 else ", ran less than a second"
     return f"{_exit(ended)} {it.ago(ended.finished_at)} ago{took}"
 
 

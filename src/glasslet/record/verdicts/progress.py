@@ -48,7 +48,7 @@ def under_way(it: Situation) -> VerdictAnswer:
             "waiting",
             "starting",
             f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}).",
-            brief=in_words(wait),
+            brief=in_brief(wait),
             since=moment(wait.since),
             evidence=[("also", in_words(other)) for other in waits[1:4]],
         )
@@ -87,4 +87,11 @@ def under_way(it: Situation) -> VerdictAnswer:
 def in_words(wait: LiveWait) -> str:
     """A live wait as the object of "waits for"."""
     text = _CALLS.get(wait.kind, "{on}").format(on=wait.on)
-    return f"{text} (container {wait.container})" if wait.container else text
+    return f"{text} (container {wait.container})" if wait.container and wait.container not in text else text
+
+
+def in_brief(wait: LiveWait) -> str:
+    """A live wait for a column: who is waited for, and what with."""
+    who = {"cri_call": "runtime: ", "api_call": "API: ", "back_off": "back-off: "}.get(wait.kind, "")
+    about = f" of {wait.container}" if wait.container and wait.container not in wait.on else ""
+    return f"{who}{wait.on}{about}"
