@@ -322,3 +322,34 @@ async def test_agents_that_come_and_go_during_a_pull_pull_to_the_end_once_one_st
         await agent.until_running("main")
         assert len(node.runtime.containers) == 1
         assert len(node.runtime.sandboxes) == 1
+
+
+async def test_the_deadline_of_an_adopted_pod_counts_from_its_own_start() -> None:
+    node = Node()
+    async with running_agent(node) as agent:
+        agent.add(pod(active_deadline_seconds=100))
+        await agent.until_running("main")
+        await asyncio.sleep(60)
+    async with running_agent(node) as agent:
+        agent.add(pod(active_deadline_seconds=100))
+        await agent.until_finished()
+        assert 100 <= agent.clock.monotonic() < 103
+        assert agent.status().reason == "DeadlineExceeded"
+
+
+async def test_a_runtime_that_is_down_at_the_start_delays_and_breaks_nothing() -> None:
+    node = Node()
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        await agent.until_running("main")
+    node.runtime.down = True
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        agent.add(pod(name="other", uid="other"))
+        await asyncio.sleep(30)
+        assert agent.statuses.told == []
+        node.runtime.down = False
+        await agent.until_running("main", uid="other")
+        await asyncio.sleep(5)
+        assert len(node.runtime.containers) == 2
+        assert agent.container().restart_count == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -88,6 +89,9 @@ class ContainerMaker:
                 raise
             except RuntimeCallError as error:
                 self._failed(memory, action, error.message)
+                with suppress(RuntimeCallError):
+                    # It may have been made all the same, or the sandbox may be gone: the next plan should know.
+                    await self._observed.refresh(memory.ref.uid)
                 waiting = Waiting(reason="CreateContainerError", message=error.message)
                 raise runtime_failed(action.name, error, waiting=waiting) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
@@ -52,7 +54,7 @@ class StatusKeeper:
                 pod=memory.pod,
                 now=self._clock.now(),
                 observed=observed,
-                previous=self.status,
+                previous=self._with_start_time(observed),
                 waiting=memory.start_failures,
                 probes=self._services.probes(pod_ref(memory.pod)),
                 termination_messages=memory.termination_messages,
@@ -68,6 +70,13 @@ class StatusKeeper:
         if self.status != self._published:
             self._published = self.status
             self._services.publish(memory.pod, self.status)
+
+    def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:
+        """The last status; where it knows no start time (a static pod after a restart of the agent), the runtime does."""
+        if self.status.start_time is not None or observed is None or not observed.sandboxes:
+            return self.status
+        began = min(sandbox.created_at for sandbox in observed.sandboxes)
+        return replace(self.status, start_time=began.replace(microsecond=0))
 
     def finish(self, memory: PodMemory) -> None:
         """Says that the last status told is the final one."""

@@ -60,6 +60,8 @@ class PodMemory:
     """What is known of a pod beyond what the runtime tells. All of it may be lost: a restarted agent begins without."""
 
     pod: Pod
+    known: bool = False
+    """The runtime was asked what it holds of the pod since this worker began."""
     volumes: Mapping[str, MountedVolume] | None = None
     """None: not prepared."""
     cgroup_parent: str = ""

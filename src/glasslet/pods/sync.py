@@ -85,7 +85,9 @@ class PodSync:
         return Quiet()
 
     async def _know(self, memory: PodMemory) -> None:
-        """Nothing may be made for a pod before it is known what there is of it."""
+        """Nothing may be made for a pod before it is known what there is of it. Later the observation keeps up."""
+        if memory.known:
+            return
         if not self._observed.synced.is_set():
             with self._recorder.wait(WaitKind.CRI_CALL, on="first list of the runtime"):
                 await self._observed.synced.wait()
@@ -95,6 +97,8 @@ class PodSync:
             except RuntimeCallError as error:
                 why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
                 self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+                return
+        memory.known = True
 
     def _input(self, memory: PodMemory, keeper: StatusKeeper) -> PlanInput:
         return PlanInput(

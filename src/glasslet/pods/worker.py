@@ -245,7 +245,7 @@ class PodWorker:
 
     async def _clean_up(self) -> None:
         try:
-            with self._report.recorder.station(Station.GONE, detail="volumes, cgroup"):
+            with self._report.recorder.station(Station.STOPPING, detail="volumes, cgroup"):
                 await self._executor.give_back(self.memory)
         except StepFailed as failure:
             await self._pause(failure)
@@ -263,11 +263,12 @@ class PodWorker:
             await self._rest(None)
             return True
         try:
-            with self._report.recorder.station(Station.GONE, detail="containers, sandbox, files"):
+            with self._report.recorder.station(Station.STOPPING, detail="remains"):
                 await self._executor.remove(self.memory)
         except StepFailed as failure:
             await self._pause(failure)
             return True
+        self._report.recorder.passed(Station.GONE)
         return False
 
     async def _stop_again(self) -> None:

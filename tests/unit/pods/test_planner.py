@@ -129,6 +129,12 @@ def test_a_host_network_pod_needs_no_address() -> None:
     assert planned(pod=pod(host_network=True), observed=healthy) == []
 
 
+def test_a_dead_sandbox_is_stopped_once_per_try_to_replace_it() -> None:
+    dead = observed_pod(sandboxes=(observed_sandbox(0, ready=False),))
+    hold = {POD_LEVEL: Hold(until=NOW + timedelta(seconds=7), why="no network")}
+    assert planned(observed=dead, holds=hold) == []
+
+
 def test_a_sandbox_attempt_that_is_known_to_be_taken_is_skipped() -> None:
     assert planned(observed=None, sandbox_attempt_from=2) == ["sandbox 2"]
 
@@ -137,15 +143,19 @@ def test_init_containers_go_with_the_old_sandbox() -> None:
     gone = observed_pod(
         exited_container("main", code=137), exited_container("setup"), sandboxes=(observed_sandbox(0, ready=False),)
     )
-    assert planned(pod=pod(init=(container("setup"),)), observed=gone) == ["remove setup-0", "sandbox 1"]
+    assert planned(pod=pod(init=(container("setup"),)), observed=gone) == [
+        "stop all in 30",
+        "remove setup-0",
+        "sandbox 1",
+    ]
 
 
 @pytest.mark.parametrize(
     ("policy", "codes", "expected"),
     [
-        ("Always", (0, 0), ["sandbox 1"]),
+        ("Always", (0, 0), ["stop all in 30", "sandbox 1"]),
         ("OnFailure", (0, 0), ["ended"]),
-        ("OnFailure", (0, 1), ["sandbox 1"]),
+        ("OnFailure", (0, 1), ["stop all in 30", "sandbox 1"]),
         ("Never", (1, 0), ["ended"]),
     ],
 )
@@ -164,7 +174,7 @@ def test_a_pod_that_may_not_run_again_gets_no_new_sandbox(
 
 def test_a_pod_that_runs_once_gets_another_sandbox_while_nothing_was_ever_made_in_one() -> None:
     failed = observed_pod(sandboxes=(observed_sandbox(0, ready=False),))
-    assert planned(pod=pod(restart_policy="Never"), observed=failed) == ["sandbox 1"]
+    assert planned(pod=pod(restart_policy="Never"), observed=failed) == ["stop all in 30", "sandbox 1"]
 
 
 # -- regular containers ------------------------------------------------------------------------------------------------

@@ -56,14 +56,17 @@ def may_have_new_sandbox(given: PlanInput) -> bool:
 
 def plan_sandbox(given: PlanInput, need: SandboxNeed, draft: Draft) -> None:
     """Stops what is left of the old sandbox and creates the new one. Init containers start over: theirs are removed."""
+    held = draft.held(POD_LEVEL)
     if given.observed is not None and (given.observed.sandboxes or given.observed.containers):
-        if given.observed.running() or any(sandbox.ready for sandbox in given.observed.sandboxes):
+        lives = given.observed.running() or any(sandbox.ready for sandbox in given.observed.sandboxes)
+        # One that is dead is stopped, too: only that gives back its address and host ports.
+        if lives or not held:
             draft.do(StopOldSandbox(grace=restart_grace(given.pod)))
         init = {container.name for container in given.pod.spec.init_containers}
         for instance in given.observed.containers:
             if instance.name in init:
                 draft.do(RemoveContainer(name=instance.name, id=instance.id))
-    if not draft.held(POD_LEVEL):
+    if not held:
         draft.do(CreateSandbox(attempt=need.attempt))
 
 
