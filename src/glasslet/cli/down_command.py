@@ -79,9 +79,9 @@ def _end_pods(state: StateDir, agent: AgentProcess, endpoint: str, *, seconds: f
         pods = agent.client.get("/pods", PodsAnswer).pods
         facts = agent.facts()
         for row in pods:
-            if (line := f"{row.namespace}/{row.name}  {row.now or row.phase}") and row.uid not in shown:
+            if row.uid not in shown:
                 shown.add(row.uid)
-                write(line)
+                write(f"ending {row.namespace}/{row.name}")
         if facts.ready and not pods and not facts.runtime_pods:
             return
         if time.monotonic() > until:

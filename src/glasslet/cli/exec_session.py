@@ -75,7 +75,7 @@ async def _feed(streams: Streams, *, tty: bool) -> None:
 
 
 async def _readable(descriptor: int) -> None:
-    """Returns when a read gives something at once. Each call watches anew: after a wake-up kept from before, it blocks."""
+    """Returns when a read gives something at once. Each call watches anew: a wake-up kept from before misleads."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     try:

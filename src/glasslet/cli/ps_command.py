@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from glasslet.answers.words import duration
 from glasslet.cli.agent_client import AgentClient, find_agent
 from glasslet.cli.output import TEXT, on_terminal, output_option, show, table, write
 
+_FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 _HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
 _PHASE_STYLES = {
     "Running": "green",
@@ -101,7 +103,7 @@ def follow(client: AgentClient, namespace: str) -> None:
 
 def _steady(now: str) -> str:
     """What a pod is doing without its ever-changing figures."""
-    return "".join(char for char in now if not char.isdigit())
+    return _FIGURES.sub("", now)
 
 
 def _styles(row: PodRow) -> list[str]:

@@ -84,7 +84,8 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
     manifests.link(state.manifests, files)
     if "-" in options.paths:
         manifests.keep_standard_input(state.manifests)
-    if agent.running() is not None and agent.client.answers():
+    joined = agent.running() is not None and agent.client.answers()
+    if joined:
         write(f"the agent runs already (pid {agent.running()}); pods are added to it")
     else:
         agent.start(
@@ -106,8 +107,13 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
     try:
         watching.run(until_ready=options.until_ready)
     finally:
-        agent.stop()
-        write(f"the agent has ended, its pods run on; `glasslet down{_state_option(state)}` removes them")
+        if joined:
+            write(
+                f"the agent runs on (pid {agent.running()}); `glasslet down{_state_option(state)}` ends it and its pods"
+            )
+        else:
+            agent.stop()
+            write(f"the agent has ended, its pods run on; `glasslet down{_state_option(state)}` removes them")
 
 
 class Watching:

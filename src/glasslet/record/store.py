@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from contextvars import Token
 from datetime import UTC, datetime
@@ -50,13 +50,13 @@ class RecordClock:
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds in memory, counted in events (about 200 bytes each)."""
+    """Bounds in memory, counted in events (300 to 600 bytes each)."""
 
     head: int = 128
     """Kept of each pod's beginning."""
     tail: int = 256
     """Kept of each pod's newest part."""
-    total: int = 40_000
+    total: int = 20_000
     """Of all pods together; ended pods go first."""
 
 
@@ -206,16 +206,23 @@ class Record:
         self._append(scope.pod, event)
 
     def _make_room(self, *, keep: PodLog) -> None:
-        """Drops whole records of ended pods, oldest first; if there are none, halves the largest."""
-        ended = sorted(
-            (log for log in self._logs.values() if log.ended and log is not keep), key=lambda log: log.touched
-        )
-        for log in ended[: max(1, len(ended) // 4)]:
-            del self._logs[_key(log.pod)]
-            self._total -= len(log)
-        if self._total > self.limits.total:
-            largest: Iterable[PodLog] = sorted(self._logs.values(), key=len, reverse=True)[:16]
-            self._total -= sum(log.shrink() for log in largest)
+        """Brings the total to nine tenths of its limit, so that this is rare: records of ended pods go first, oldest
+        before newest, then the newest parts of the longest ones, then those that were quiet for longest."""
+        target = self.limits.total * 9 // 10
+        oldest_first = sorted((log for log in self._logs.values() if log is not keep), key=lambda log: log.touched)
+        for log in [log for log in oldest_first if log.ended]:
+            if self._total > target:
+                self._drop(log)
+        for log in sorted(self._logs.values(), key=len, reverse=True):
+            if self._total > target:
+                self._total -= log.shrink()
+        for log in [log for log in oldest_first if not log.ended]:
+            if self._total > target:
+                self._drop(log)
+
+    def _drop(self, log: PodLog) -> None:
+        del self._logs[_key(log.pod)]
+        self._total -= len(log)
 
 
 def _key(pod: PodRef | None) -> str:

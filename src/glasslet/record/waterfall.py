@@ -45,6 +45,7 @@ _WAIT_ROWS: dict[str, str] = {
     WaitKind.EXIT: "runs to its end",
     WaitKind.BACK_OFF: "back-off",
 }
+_ARRIVALS = frozenset((Station.SEEN, Station.MERGED, Station.WOKEN))
 _CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
 
 
@@ -95,12 +96,15 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
 
 
 def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Events since the pod was last gone (a static pod that comes back keeps its uid)."""
-    begin = 0
-    for index, event in enumerate(events[:-1]):
-        following = events[index + 1]
-        if _is(event, Station.GONE) and _is(following, Station.SEEN):
-            begin = index + 1
+    """Events since the pod last came, if it was gone before (a static pod that comes back keeps its uid)."""
+    begin, was_gone = 0, False
+    for index, event in enumerate(events):
+        if not isinstance(event, StationSpan):
+            continue
+        if event.station == Station.GONE:
+            was_gone = True
+        elif was_gone and event.station in _ARRIVALS:
+            begin, was_gone = index, False
     return events[begin:]
 
 
@@ -280,10 +284,6 @@ def _row_of(wait: Waited) -> tuple[str, str]:
 
 def _about(wait: Waited | LiveWait) -> str:
     return "" if wait.kind == WaitKind.CRI_CALL else wait.on
-
-
-def _is(event: Event, station: Station) -> bool:
-    return isinstance(event, StationSpan) and event.station == station
 
 
 def _ms(seconds: float) -> float:

@@ -152,13 +152,16 @@ def test_ended_pods_make_room_for_others(clock: ManualClock) -> None:
     assert all(record.of(other(number)) is not None for number in range(15, 20))
 
 
-def test_memory_is_bounded_even_when_no_pod_ended(clock: ManualClock) -> None:
-    record = Record(clock=clock, limits=Limits(head=2, tail=50, total=100))
+@pytest.mark.parametrize(("head", "tail"), [(2, 50), (50, 2), (50, 50), (0, 50)])
+def test_memory_is_bounded_even_when_no_pod_ended(clock: ManualClock, head: int, tail: int) -> None:
+    record = Record(clock=clock, limits=Limits(head=head, tail=tail, total=100))
     for _ in range(40):
         for number in range(10):
+            clock.advance(1)
             with working_for(other(number)):
                 record.decided("step")
-    assert sum(len(record.of(other(number)).events) for number in range(10)) <= 100
+    assert sum(len(record.of(ref).events) for ref in record.pods()) <= 100
+    assert record.of(other(9)) is not None
 
 
 def test_probe_waits_do_not_push_the_rest_out(record: Record) -> None:

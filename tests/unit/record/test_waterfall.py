@@ -124,7 +124,8 @@ def test_a_failed_start_is_no_end() -> None:
 
 
 def test_a_pod_that_comes_back_under_the_same_uid_starts_anew() -> None:
-    answer = trace(*START_OF_A_POD, station("gone", 5, 5.1), station("seen", 7, 7), ready(7.3))
+    going = (station("gone", 5, 5.1), waited("volume", "remove directories", 5.2, 5.3))
+    answer = trace(*START_OF_A_POD, *going, station("seen", 7, 7), ready(7.3))
     assert answer.total_ms == pytest.approx(300)
 
 
