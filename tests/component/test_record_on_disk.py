@@ -103,10 +103,12 @@ async def test_the_middle_that_memory_shed_is_read_from_disk(folder: Path) -> No
 
 async def test_time_without_an_agent_is_a_gap(folder: Path) -> None:
     clock = ManualClock()
-    async with agent(folder, clock) as (record, _):
+    async with agent(folder, clock) as (record, keeper):
         step(record, "before")
         await until(lambda: (folder / "alive").exists())
-    os.utime(folder / "alive", (clock.now().timestamp(),) * 2)
+        await keeper.flush()
+    for sign in (folder / "alive", *segments(folder)):
+        os.utime(sign, (clock.now().timestamp(),) * 2)
     clock.advance(30)
     async with agent(folder, clock) as (record, keeper):
         step(record, "after")
@@ -118,7 +120,8 @@ async def test_a_pod_of_the_new_run_has_no_gap_of_the_time_before_it(folder: Pat
     clock = ManualClock()
     async with agent(folder, clock):
         pass
-    os.utime(folder / "alive", (clock.now().timestamp(),) * 2)
+    for sign in (folder / "alive", *segments(folder)):
+        os.utime(sign, (clock.now().timestamp(),) * 2)
     clock.advance(30)
     async with agent(folder, clock) as (record, keeper):
         clock.advance(1)

@@ -25,6 +25,7 @@ from glasslet.cli.ps_command import changes, pods_table
 from glasslet.cli.state_dir import DEFAULT, Remembered, StateDir
 
 _LOOK_SECONDS = 0.25
+_NOTICE_SECONDS = 3.0
 
 
 class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +124,7 @@ class Watching:
         self.agent = agent
         self.folders = folders
         self.ended = False
+        self.began = time.monotonic()
 
     def run(self, *, until_ready: float | None) -> None:
         """Raises NotInTime if pods are not settled within `until_ready` seconds, Failure if the agent ends."""
@@ -155,10 +157,10 @@ class Watching:
     def _settled(self, pods: Sequence[PodRow]) -> bool:
         """All that is asked for is there, and none of it changes by waiting."""
         facts = self.agent.facts()
-        expected = min(1, len(list(self.folders.folder.iterdir())))
-        if facts.findings and not pods:
-            return True
-        return facts.ready and len(pods) >= max(expected, facts.desired_pods) and all(row.settled for row in pods)
+        manifests_here = len(list(self.folders.folder.iterdir()))
+        # A manifest that gives no pod (a bad one, or a second of the same name) must not be waited for endlessly.
+        seen_all = len(pods) >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
+        return seen_all and facts.ready and len(pods) >= facts.desired_pods and all(row.settled for row in pods)
 
     @staticmethod
     def _shower(stack: ExitStack) -> Callable[[Sequence[PodRow]], None]:

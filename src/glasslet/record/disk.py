@@ -162,10 +162,12 @@ def segments(folder: Path) -> list[Path]:
 
 
 def last_alive(folder: Path) -> float | None:
-    """When an agent that kept its record here was last known to live (Unix time)."""
-    with contextlib.suppress(OSError):
-        return (folder / _ALIVE).stat().st_mtime
-    return None
+    """When an agent that kept its record here was last known to live (Unix time); what it did then is lost."""
+    signs = []
+    for path in (folder / _ALIVE, *segments(folder)[-1:]):
+        with contextlib.suppress(OSError):
+            signs.append(path.stat().st_mtime)
+    return max(signs, default=None)
 
 
 def raw_lines(folder: Path) -> Iterator[bytes]:

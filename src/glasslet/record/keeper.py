@@ -1,4 +1,4 @@
-"""Carries the record to disk once a second, off the event loop, and reads it back for those who ask.
+"""Carries the record to disk four times a second, off the event loop, and reads it back for those who ask.
 
 keeper = RecordKeeper(record=record, folder=<root-dir>/glasslet/records)
 await keeper.run()               one of the agent's root tasks; ends by cancellation, after a last write
@@ -26,7 +26,7 @@ from glasslet.record.store import Batch, Record
 class Pace(Struct, frozen=True, kw_only=True):
     """Seconds between writes, between signs of life, and before a disk that failed is tried again."""
 
-    write: float = 1.0
+    write: float = 0.25
     alive: float = 5.0
     retry: float = 30.0
 

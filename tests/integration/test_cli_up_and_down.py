@@ -1,0 +1,202 @@
+"""`glasslet up` to `glasslet down` on a private containerd of its own: what a newcomer does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glasslet.cli.state_dir import StateDir
+from tests.fakes.containerd import images_script, missing_requirement
+
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
+
+STAYS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: stays}
+spec:
+  terminationGracePeriodSeconds: 2
+  containers:
+  - name: main
+    image: docker.io/library/busybox:1.36
+    command: [sh, -c, "echo hello; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"]
+"""
+CRASHES = """
+apiVersion: v1
+kind: Pod
+metadata: {name: crashes}
+spec:
+  containers:
+  - {name: main, image: "docker.io/library/busybox:1.36", command: [sh, -c, "echo about to fail; exit 3"]}
+"""
+GLASSLET = [sys.executable, "-c", "from glasslet.cli.app import main; main()"]
+UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "60")
+
+
+class Machine:
+    """A state folder, manifests, and the command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = StateDir(folder / "state")
+        self.pods = folder / "pods"
+        self.pods.mkdir()
+        (self.pods / "stays.yaml").write_text(STAYS)
+        self.archive = folder / "images.tar"
+        images = images_script()
+        built = [images.busybox_image(), images.pause_image(("registry.k8s.io/pause:3.10",))]
+        images.write_archive(self.archive, built)
+
+    def run(self, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Runs the command to its end."""
+        environment = {**os.environ, "GLASSLET_ROOT": str(self.state.root_dir)}
+        return subprocess.run(
+            [*GLASSLET, *words], input=stdin, env=environment, capture_output=True, check=False, timeout=120
+        )
+
+    def up(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        """`glasslet up` in the background."""
+        archive = ("--image-archive", str(self.archive))
+        return self.run("up", *words, "--state", str(self.state.path), *archive, *UP, "--detach")
+
+    def down(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        """`glasslet down`."""
+        return self.run("down", "--state", str(self.state.path), *words)
+
+    def pod(self, name: str) -> dict:
+        """The row of a pod in `ps`."""
+        pods = json.loads(self.run("ps", "-o", "json").stdout)["pods"]
+        return next(pod for pod in pods if pod["name"] == f"{name}-here")
+
+    def main_container(self, name: str) -> dict:
+        """The main container of a pod in `describe`."""
+        return json.loads(self.run("describe", name, "-o", "json").stdout)["containers"][0]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    missing = missing_requirement()
+    if missing is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    made = Machine(tmp_path)
+    yield made
+    left = made.down("--purge")
+    assert left.returncode == 0, left.stderr.decode()
+
+
+def leftovers(machine: Machine) -> list[str]:
+    """Mounts, processes and network devices that still belong to the machine's state."""
+    mine = (str(machine.state.path), str(machine.state.run))
+    mounts = [
+        line for line in Path("/proc/self/mountinfo").read_text().splitlines() if any(path in line for path in mine)
+    ]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and entry.name != str(os.getpid()):
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if any(path in words for path in mine):
+                found.append(words.replace("\0", " "))
+    links = [link.name for link in Path("/sys/class/net").iterdir() if link.name == f"gl{machine.state.key}"]
+    return mounts + found + links
+
+
+def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> None:
+    (machine.pods / "crashes.yaml").write_text(CRASHES)
+    up = machine.up(str(machine.pods))
+    assert up.returncode == 0, up.stderr.decode()
+    assert machine.pod("stays")["isReady"]
+
+    trace = json.loads(machine.run("trace", "stays", "-o", "json").stdout)
+    named = sum(share["ms"] for share in trace["shares"])
+    assert named + trace["unnamedMs"] == pytest.approx(trace["totalMs"], abs=0.1)
+    assert trace["unnamedMs"] < 0.2 * trace["totalMs"]
+
+    why = machine.run("why", "crashes").stdout.decode()
+    assert "exited with code 3" in why
+    assert "last words  about to fail" in why
+
+    assert machine.run("logs", "stays").stdout == b"hello\n"
+    assert machine.run("exec", "stays", "--", "sh", "-c", "exit 7").returncode == 7
+    assert machine.run("exec", "-i", "stays", "--", "cat", stdin=b"in and out").stdout == b"in and out"
+
+    down = machine.down()
+    assert down.returncode == 0, down.stderr.decode()
+    assert leftovers(machine) == []
+    gone = machine.run("why", "stays")
+    assert b"default/stays-here is gone" in gone.stdout
+
+
+def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Machine) -> None:
+    machine.up(str(machine.pods))
+    before = machine.main_container("stays")
+    time.sleep(0.5)  # what was recorded last is written within a quarter of a second
+    os.kill(int(machine.state.agent_pid.read_text()), signal.SIGKILL)
+    down = machine.run("ps")
+    assert down.returncode == 3
+    assert machine.run("trace", "stays").returncode == 0
+
+    assert machine.up().returncode == 0
+    after = machine.main_container("stays")
+    assert (after["id"], after["restarts"]) == (before["id"], 0)
+    trace = json.loads(machine.run("trace", "stays", "-o", "json").stdout)
+    assert len(trace["gaps"]) == 1
+
+
+def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
+    machine.up(str(machine.pods))
+    container = machine.main_container("stays")["id"]
+    os.kill(int(machine.state.agent_pid.read_text()), signal.SIGTERM)
+    foreground = subprocess.Popen(
+        [*GLASSLET, "up", "--state", str(machine.state.path), *UP[:-2]], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert foreground.stdout is not None
+    line = foreground.stdout.readline()
+    while b"1/1" not in line:
+        assert line, foreground.communicate()[1]
+        line = foreground.stdout.readline()
+    foreground.send_signal(signal.SIGINT)
+    out, _ = foreground.communicate(timeout=30)
+    assert foreground.returncode == 0
+    assert b"its pods run on" in out
+    machine.up()
+    assert machine.main_container("stays")["id"] == container
+
+
+def test_a_file_that_joins_a_followed_folder_starts_its_pod(machine: Machine) -> None:
+    machine.up(str(machine.pods))
+    (machine.pods / "later.yaml").write_text(STAYS.replace("stays", "later"))
+    up = machine.up(str(machine.pods))
+    assert b"runs already" in up.stdout
+    assert machine.pod("later")["isReady"]
+    assert machine.run("down", "--state", str(machine.state.path), str(machine.pods / "later.yaml")).returncode == 0
+    until = time.monotonic() + 30
+    while any(pod["name"] == "later-here" for pod in json.loads(machine.run("ps", "-o", "json").stdout)["pods"]):
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert machine.pod("stays")["isReady"]
+
+
+def test_pods_that_never_settle_are_told_with_exit_code_4(machine: Machine) -> None:
+    (machine.pods / "stays.yaml").write_text(
+        STAYS.replace(
+            "  containers:",
+            "  initContainers:\n  - {name: first, image: "
+            '"docker.io/library/busybox:1.36", command: [sleep, "1000"]}\n  containers:',
+        )
+    )
+    archive = ("--image-archive", str(machine.archive))
+    up = machine.run("up", str(machine.pods), "--state", str(machine.state.path), *archive, *UP[:-1], "4", "--detach")
+    assert up.returncode == 4
+    assert b"not settled after 4 s: default/stays-here (init container first runs (1 of 1))" in up.stderr
