@@ -103,14 +103,14 @@ async def test_the_middle_that_memory_shed_is_read_from_disk(folder: Path) -> No
 
 async def test_time_without_an_agent_is_a_gap(folder: Path) -> None:
     clock = ManualClock()
-    async with agent(folder, clock) as (record, keeper):
+    async with agent(folder, clock, retention=Retention(max_age_seconds=1e12)) as (record, keeper):
         step(record, "before")
         await until(lambda: (folder / "alive").exists())
         await keeper.flush()
     for sign in (folder / "alive", *segments(folder)):
         os.utime(sign, (clock.now().timestamp(),) * 2)
     clock.advance(30)
-    async with agent(folder, clock) as (record, keeper):
+    async with agent(folder, clock, retention=Retention(max_age_seconds=1e12)) as (record, keeper):
         step(record, "after")
         (gap,) = (await keeper.of(WEB)).gaps
     assert gap.end - gap.start == pytest.approx(30, abs=0.01)

@@ -8,7 +8,7 @@ import sys
 import click
 
 
-@click.command("check", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.command("check", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
     """Check flags, configuration file, drop-ins and machine: every problem at once, each value with its origin.
