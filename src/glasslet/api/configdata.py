@@ -32,6 +32,9 @@ class Secret(Object, frozen=True, kw_only=True):
     string_data: dict[str, str] = {}
     type: str = ""
 
+    def __repr__(self) -> str:
+        return f"Secret({self.metadata.namespace}/{self.metadata.name})"
+
 
 class ServicePort(Object, frozen=True, kw_only=True):
     """`core/v1.ServicePort`."""

@@ -68,6 +68,8 @@ class Reflector(Generic[T]):
         self._version = ""
         self.synced = asyncio.Event()
         """Set once the first list is complete."""
+        self.problem: APIError | None = None
+        """What the last request failed with; None while all is well."""
 
     def get(self, namespace: str, name: str) -> T | None:
         """The object as last seen."""
@@ -93,6 +95,7 @@ class Reflector(Generic[T]):
                 self._version = ""
                 wait = jittered(_RELIST_PAUSE)
             except APIError as error:
+                self.problem = error
                 wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
                 logger.warning("watch broke", extra={"path": self._path, "error": str(error), "retry_seconds": wait})
             await asyncio.sleep(wait)
@@ -113,6 +116,7 @@ class Reflector(Generic[T]):
             earlier = before.get(key)
             if earlier is None or earlier.metadata.resource_version != new.metadata.resource_version:
                 self._on_change(Change(earlier, new))
+        self.problem = None
         self.synced.set()
 
     async def _watch(self) -> bool:
@@ -121,6 +125,7 @@ class Reflector(Generic[T]):
         events = self._client.watch(self._path, self._kind, resource_version=self._version, query=self._query)
         async for event in events:
             brought = True
+            self.problem = None
             self._version = event.resource_version or self._version
             if event.kind is WatchKind.BOOKMARK:
                 continue

@@ -1,0 +1,116 @@
+"""Strategies Cache and Get: objects are asked for when they are needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from glasslet.api.object import PodUID
+from glasslet.concurrency.clock import Clock
+from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
+from glasslet.kubeapi.protocols import APIClient
+
+T = TypeVar("T", bound=Data)
+
+DEFAULT_TTL = 60.0
+"""Seconds (secret.ttl)."""
+TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
+
+
+def node_ttl(annotations: dict[str, str]) -> float:
+    """How old objects may get, as the Node's annotation says; the default where it says nothing sensible."""
+    text = annotations.get(TTL_ANNOTATION, "")
+    return float(text) if text.isascii() and text.isdigit() else DEFAULT_TTL
+
+
+class CachedObjects(Generic[T]):
+    """Strategy Cache. An object that is younger than `ttl()` is not asked for again; a pod that is new to it forces a
+    fresh read. What could not be read stays as it was."""
+
+    def __init__(
+        self, *, kind: ObjectKind[T], client: APIClient, clock: Clock, ttl: Callable[[], float] = lambda: DEFAULT_TTL
+    ) -> None:
+        self._kind = kind
+        self._client = client
+        self._clock = clock
+        self._ttl = ttl
+        self._items: dict[Key, _Item[T]] = {}
+
+    def hold(self, key: Key, pod: PodUID) -> None:
+        """The pod needs it; the next read is fresh."""
+        item = self._items.setdefault(key, _Item())
+        item.pods.add(pod)
+        item.read_at = None
+
+    def release(self, key: Key, pod: PodUID) -> None:
+        """The pod does not need it any more."""
+        item = self._items.get(key)
+        if item is not None:
+            item.pods.discard(pod)
+            if not item.pods:
+                del self._items[key]
+
+    async def get(self, key: Key) -> T:
+        """The object, asked for if what is here is too old."""
+        item = self._items.get(key)
+        if item is None:
+            raise self._kind.not_registered(key)
+        async with item.reading:
+            if not self._is_fresh(item):
+                await self._read(key, item)
+            if item.object is None:
+                raise self._kind.not_found(key)
+            return item.object
+
+    async def run(self) -> None:
+        """Nothing happens by itself."""
+
+    def _is_fresh(self, item: _Item[T]) -> bool:
+        # What does not exist is asked for each time: somebody waits for it.
+        if item.read_at is None or item.object is None:
+            return False
+        return self._clock.monotonic() < item.read_at + self._ttl()
+
+    async def _read(self, key: Key, item: _Item[T]) -> None:
+        try:
+            item.object = await self._client.get(self._kind.path(key), self._kind.type)
+        except NotFound:
+            item.object = None
+        except APIError:
+            if item.object is None:
+                raise
+            return
+        item.read_at = self._clock.monotonic()
+
+
+class DirectObjects(Generic[T]):
+    """Strategy Get: every read asks the API server."""
+
+    def __init__(self, *, kind: ObjectKind[T], client: APIClient) -> None:
+        self._kind = kind
+        self._client = client
+
+    def hold(self, key: Key, pod: PodUID) -> None:
+        """Nothing is kept."""
+
+    def release(self, key: Key, pod: PodUID) -> None:
+        """Nothing is kept."""
+
+    async def get(self, key: Key) -> T:
+        """The object as it is now."""
+        return await self._client.get(self._kind.path(key), self._kind.type)
+
+    async def run(self) -> None:
+        """Nothing happens by itself."""
+
+
+class _Item(Generic[T]):
+    __slots__ = ("object", "pods", "read_at", "reading")
+
+    def __init__(self) -> None:
+        self.pods: set[PodUID] = set()
+        self.object: T | None = None
+        self.read_at: float | None = None
+        self.reading = asyncio.Lock()
