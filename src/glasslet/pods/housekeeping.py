@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from glasslet.api.object import PodUID
 from glasslet.pods.collaborators import Observed
 from glasslet.pods.workers import PodWorkers
 
@@ -17,12 +18,21 @@ PERIOD = 2.0
 
 
 class Housekeeping:
-    """Finds orphans. `sources_ready`: every source has told all its pods; before that, nothing is an orphan."""
+    """Finds orphans. `sources_ready`: every source has told all its pods; before that, nothing is an orphan.
+    `wanted`: a source wants the pod, though its worker may still have to be told."""
 
-    def __init__(self, *, observed: Observed, workers: PodWorkers, sources_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        *,
+        observed: Observed,
+        workers: PodWorkers,
+        sources_ready: Callable[[], bool],
+        wanted: Callable[[PodUID], bool] = lambda uid: False,
+    ) -> None:
         self._observed = observed
         self._workers = workers
         self._sources_ready = sources_ready
+        self._wanted = wanted
         self.turned_at = time.monotonic()
         """Monotonic seconds of the last look: that of the health check `syncloop`."""
 
@@ -39,6 +49,6 @@ class Housekeeping:
         if not self._sources_ready() or not self._observed.synced.is_set():
             return
         for pod in self._observed.all():
-            if not self._workers.knows(pod.uid):
+            if not self._workers.knows(pod.uid) and not self._wanted(pod.uid):
                 logger.info("orphaned pod", extra={"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid})
                 self._workers.stop_orphan(pod)

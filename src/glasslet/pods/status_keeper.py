@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from msgspec.structs import replace
 
@@ -46,6 +47,13 @@ class StatusKeeper:
         """Whether the phase is terminal."""
         return self.status.phase in ENDED
 
+    def started_at(self, observed: ObservedPod | None) -> datetime | None:
+        """When the pod was first seen here. Where no status tells (a static pod after a restart of the agent), its
+        oldest sandbox does."""
+        if self.status.start_time is not None or observed is None or not observed.sandboxes:
+            return self.status.start_time
+        return min(sandbox.created_at for sandbox in observed.sandboxes).replace(microsecond=0)
+
     def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
         """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
         under way; an end that shows now (a container stopped to be started anew) is not believed."""
@@ -72,11 +80,8 @@ class StatusKeeper:
             self._services.publish(memory.pod, self.status)
 
     def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:
-        """The last status; where it knows no start time (a static pod after a restart of the agent), the runtime does."""
-        if self.status.start_time is not None or observed is None or not observed.sandboxes:
-            return self.status
-        began = min(sandbox.created_at for sandbox in observed.sandboxes)
-        return replace(self.status, start_time=began.replace(microsecond=0))
+        began = self.started_at(observed)
+        return self.status if began == self.status.start_time else replace(self.status, start_time=began)
 
     def finish(self, memory: PodMemory) -> None:
         """Says that the last status told is the final one."""

@@ -14,6 +14,7 @@ from glasslet.pods.holds import hold_back
 from glasslet.pods.last_words import LastWords
 from glasslet.pods.lifecycle import Syncing
 from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
+from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusKeeper
@@ -98,13 +99,17 @@ class PodSync:
                 why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
                 self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
                 return
+        if broken := broken_starts(self._observed.get(memory.ref.uid), memory.unstartable):
+            self._recorder.decided("the last agent's start broke off: again", containers=[a.name for a in broken])
+            await self._executor.run(memory, broken)
         memory.known = True
 
     def _input(self, memory: PodMemory, keeper: StatusKeeper) -> PlanInput:
+        observed = self._observed.get(memory.ref.uid)
         return PlanInput(
             pod=memory.pod,
             now=self._clock.now(),
-            observed=self._observed.get(memory.ref.uid),
+            observed=observed,
             probes=self._probes(memory.ref),
             back_offs=memory.back_offs,
             limits=self._settings.limits,
@@ -112,7 +117,7 @@ class PodSync:
             unstartable=memory.unstartable,
             prepared=memory.volumes is not None,
             sandbox_attempt_from=memory.sandbox_attempt_from,
-            started_at=keeper.status.start_time,
+            started_at=keeper.started_at(observed),
         )
 
     async def _act(self, memory: PodMemory, found: Plan) -> None:
