@@ -78,9 +78,23 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequenc
     return "\n".join(lines)
 
 
+def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, column: int) -> list[Sequence[str]]:
+    """Rows whose one column is cut so that a table of them fits the terminal; elsewhere as they are."""
+    sizes = [max(len(row[index]) for row in [headers, *rows]) for index in range(len(headers))]
+    room = sizes[column] - (sum(sizes) + 2 * (len(sizes) - 1) - width())
+    if not on_terminal() or room >= sizes[column]:
+        return list(rows)
+    room = max(room, 12)
+    return [[*row[:column], _cut(row[column], room), *row[column + 1 :]] for row in rows]
+
+
 def clock_time(moment: datetime | None) -> str:
     """Local time of day with milliseconds; "-" if unknown."""
     return moment.astimezone().strftime("%H:%M:%S.%f")[:-3] if moment is not None else "-"
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def _line(cells: Sequence[str], sizes: Sequence[int], styles: Sequence[str]) -> str:

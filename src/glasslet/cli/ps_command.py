@@ -14,7 +14,7 @@ import click
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.words import duration
 from glasslet.cli.agent_client import AgentClient, find_agent
-from glasslet.cli.output import TEXT, on_terminal, output_option, show, table, write
+from glasslet.cli.output import TEXT, fitted, on_terminal, output_option, show, table, write
 
 _FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 _HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
@@ -53,7 +53,7 @@ def pods_table(pods: Sequence[PodRow], now: datetime) -> str:
     """The table of `ps`."""
     if not pods:
         return "no pods"
-    rows = [cells(row, now) for row in pods]
+    rows = fitted([cells(row, now) for row in pods], _HEADERS, column=_HEADERS.index("NOW"))
     styles = [_styles(row) for row in pods]
     return table(_HEADERS, rows, styles)
 

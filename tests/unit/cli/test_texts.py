@@ -12,7 +12,7 @@ from glasslet.answers.trace import Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.cli.failure import Failure
 from glasslet.cli.logs_command import since
-from glasslet.cli.output import printable, table
+from glasslet.cli.output import fitted, printable, table
 from glasslet.cli.ps_command import changes, pods_table
 from glasslet.cli.trace_command import drawn, painted
 from glasslet.cli.why_command import told
@@ -159,3 +159,12 @@ def test_a_time_span_becomes_seconds(text: str, sent: str) -> None:
 def test_a_wrong_time_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(Failure, match="allowed: 5m"):
         since(text)
+
+
+def test_on_a_narrow_terminal_only_what_a_pod_does_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glasslet.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("glasslet.cli.output.width", lambda: 70)
+    headers = ("POD", "NOW", "SINCE")
+    (row,) = fitted([["default/flaky", "n" * 100, "49 s"]], headers, column=1)
+    assert (row[0], row[2]) == ("default/flaky", "49 s")
+    assert len("  ".join(row)) == 70 - 1
