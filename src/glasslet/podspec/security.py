@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from glasslet.api.container import Container
+from glasslet.api.container import Container, EphemeralContainer
 from glasslet.api.pod import Pod
 from glasslet.api.security import (
     AppArmorProfile,
@@ -196,7 +196,18 @@ def _seccomp_file(name: str | None, node: NodeFacts) -> str:
     return f"{node.root_dir}/seccomp/{name.lstrip('/')}"
 
 
-def _apparmor_profile(pod: Pod, container: Container) -> AppArmorProfile | None:
+def wants_apparmor(pod: Pod) -> bool:
+    """Whether any container asks to be confined by AppArmor."""
+    spec = pod.spec
+    containers: list[Container | EphemeralContainer] = [*spec.init_containers, *spec.containers]
+    for container in (*containers, *spec.ephemeral_containers):
+        profile = _apparmor_profile(pod, container)
+        if profile is not None and profile.type != "Unconfined":
+            return True
+    return False
+
+
+def _apparmor_profile(pod: Pod, container: Container | EphemeralContainer) -> AppArmorProfile | None:
     own = container.security_context
     if own is not None and own.app_armor_profile is not None:
         return own.app_armor_profile

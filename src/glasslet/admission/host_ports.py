@@ -1,0 +1,39 @@
+"""Host ports are taken once per address and protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glasslet.admission.candidate import Candidate, predicate_failed
+from glasslet.api.pod import Pod
+from glasslet.runtime.admission import Rejected
+
+_ANY = "0.0.0.0"
+
+Port = tuple[str, str, int]
+"""(address, protocol, number)."""
+
+
+def host_ports_rule(candidate: Candidate) -> Rejected | None:
+    """Refuses a pod that wants a port which another one has."""
+    wanted = set(host_ports(candidate.pod))
+    if not wanted:
+        return None
+    taken = {port for other in candidate.others for port in host_ports(other)}
+    if not any(_clash(one, other) for one in wanted for other in taken):
+        return None
+    return predicate_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+
+
+def host_ports(pod: Pod) -> Iterator[Port]:
+    """Host ports of everything that runs during the whole life of the pod."""
+    sidecars = (c for c in pod.spec.init_containers if c.restart_policy == "Always")
+    for container in (*sidecars, *pod.spec.containers):
+        for port in container.ports:
+            if port.host_port > 0:
+                yield (port.host_ip or _ANY, port.protocol or "TCP", port.host_port)
+
+
+def _clash(one: Port, other: Port) -> bool:
+    """The wildcard address clashes with every address."""
+    return one[1:] == other[1:] and (one[0] == other[0] or _ANY in (one[0], other[0]))

@@ -1,0 +1,19 @@
+"""Pod fields that need a gate."""
+
+from __future__ import annotations
+
+from glasslet.admission.candidate import Candidate, Rule
+from glasslet.podspec.pod_level import has_pod_level
+from glasslet.runtime.admission import Rejected
+
+
+def pod_level_resources_rule(*, enabled: bool) -> Rule:
+    """Refuses resources of the pod as a whole where gate PodLevelResources is off."""
+
+    def rule(candidate: Candidate) -> Rejected | None:
+        if enabled or not has_pod_level(candidate.pod):
+            return None
+        message = "PodLevelResources feature gate is disabled"
+        return Rejected(reason="PodLevelResourcesNotSupported", message=message)
+
+    return rule

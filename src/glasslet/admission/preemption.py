@@ -1,0 +1,89 @@
+"""Whom a critical pod may push aside, and who has to go: as few pods as possible, the least guaranteed ones.
+
+Pure. The choice is upstream's (behaviours.md §14): Guaranteed pods go only for what all the others together would not
+free, Burstable ones for what the chosen Guaranteed and all BestEffort ones would not, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from glasslet.admission.amounts import requested
+from glasslet.admission.resources import PODS
+from glasslet.api.pod import Pod
+from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, qos_class
+
+Needs = Mapping[str, int]
+"""How much of each short resource has to become free."""
+
+
+class NobodyToPreempt(Struct, frozen=True, kw_only=True):
+    """Even all pods that may be pushed aside do not free enough: `missing` is what remains."""
+
+    missing: Mapping[str, int]
+
+    def __str__(self) -> str:
+        left = "".join(f"(res: {name}, q: {amount}), " for name, amount in self.missing.items())
+        return f"no set of running pods found to reclaim resources: [{left}]"
+
+
+class _Victim:
+    """A pod that may go, with what it would give back."""
+
+    __slots__ = ("gives", "pod")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.gives = {PODS: 1, **{name: amount for name, amount in requested(pod).items() if name != PODS}}
+
+    def order(self) -> tuple[int, int]:
+        """Of two that help as much, the smaller one goes."""
+        return self.gives.get("memory", 0), self.gives.get("cpu", 0)
+
+
+def choose_victims(pod: Pod, others: Iterable[Pod], needs: Needs) -> tuple[Pod, ...] | NobodyToPreempt:
+    """The pods to end so that `needs` become free for `pod`."""
+    by_class: dict[str, list[_Victim]] = {BEST_EFFORT: [], BURSTABLE: [], GUARANTEED: []}
+    for other in others:
+        if may_preempt(pod, other):
+            by_class[qos_class(other)].append(_Victim(other))
+    best_effort, burstable, guaranteed = by_class[BEST_EFFORT], by_class[BURSTABLE], by_class[GUARANTEED]
+    if missing := _after(needs, [*best_effort, *burstable, *guaranteed]):
+        return NobodyToPreempt(missing=missing)
+    first = _closest(guaranteed, _after(needs, [*best_effort, *burstable]))
+    second = _closest(burstable, _after(needs, [*best_effort, *first]))
+    third = _closest(best_effort, _after(needs, [*second, *first]))
+    return tuple(victim.pod for victim in (*third, *second, *first))
+
+
+def may_preempt(pod: Pod, other: Pod) -> bool:
+    """A critical pod may push aside any that is not, and one of lower priority."""
+    if is_critical(pod) and not is_critical(other):
+        return True
+    ours, theirs = pod.spec.priority, other.spec.priority
+    return ours is not None and theirs is not None and ours > theirs
+
+
+def _after(needs: Needs, gone: Sequence[_Victim]) -> dict[str, int]:
+    """What is still needed once these have gone."""
+    left = {name: amount - sum(one.gives.get(name, 0) for one in gone) for name, amount in needs.items()}
+    return {name: amount for name, amount in left.items() if amount > 0}
+
+
+def _closest(pods: Sequence[_Victim], needs: Needs) -> list[_Victim]:
+    """Greedy: each time the pod that brings the needs nearest to nothing."""
+    left, candidates, chosen = dict(needs), list(pods), list[_Victim]()
+    while left:
+        best = min(candidates, key=lambda one: (_distance(left, one), one.order()))
+        candidates.remove(best)
+        chosen.append(best)
+        left = _after(left, [best])
+    return chosen
+
+
+def _distance(needs: Needs, victim: _Victim) -> float:
+    """How far the needs would be from nothing, every resource of equal weight."""
+    shares = ((amount - victim.gives.get(name, 0)) / amount for name, amount in needs.items())
+    return sum(share**2 for share in shares if share > 0)

@@ -1,0 +1,67 @@
+"""Does the pod fit into what is left of the node?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from glasslet.admission.amounts import counted, requested
+from glasslet.admission.candidate import Candidate
+from glasslet.runtime.admission import Rejected
+
+PODS = "pods"
+_FIRST = ("cpu", "memory", "ephemeral-storage")
+
+
+class Shortage(Struct, frozen=True, kw_only=True):
+    """A resource of which there is too little: CPU in millicores, the rest in bytes or units."""
+
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+    @property
+    def missing(self) -> int:
+        """How much more would have to be free."""
+        return self.requested - (self.capacity - self.used)
+
+    def rejection(self) -> Rejected:
+        """The refusal because of it."""
+        amounts = f"requested: {self.requested}, used: {self.used}, capacity: {self.capacity}"
+        message = f"Node didn't have enough resource: {self.resource}, {amounts}"
+        return Rejected(reason=f"OutOf{self.resource}", message=message)
+
+
+def shortages(candidate: Candidate) -> tuple[Shortage, ...]:
+    """All of them: pods, cpu, memory, ephemeral-storage, then the others by name. Extended resources that the node does
+    not list are those of the whole cluster: not checked here."""
+    return tuple(_shortages(candidate))
+
+
+def _shortages(candidate: Candidate) -> Iterator[Shortage]:
+    limits = candidate.allocatable
+    places = counted(PODS, limits[PODS]) if PODS in limits else 0
+    if len(candidate.others) + 1 > places:
+        yield Shortage(resource=PODS, requested=1, used=len(candidate.others), capacity=places)
+    wanted = {name: amount for name, amount in requested(candidate.pod).items() if amount > 0}
+    if not wanted:
+        return
+    used: dict[str, int] = {}
+    for other in candidate.others:
+        for name, amount in requested(other).items():
+            used[name] = used.get(name, 0) + amount
+    for name in (*_FIRST, *sorted(wanted.keys() - set(_FIRST))):
+        if name not in wanted or (is_extended(name) and name not in limits):
+            continue
+        capacity = counted(name, limits[name]) if name in limits else 0
+        if wanted[name] > capacity - used.get(name, 0):
+            yield Shortage(resource=name, requested=wanted[name], used=used.get(name, 0), capacity=capacity)
+
+
+def is_extended(resource: str) -> bool:
+    """Whether somebody outside of Kubernetes defines the resource (`example.com/gpu`)."""
+    if "/" not in resource or "kubernetes.io/" in resource:
+        return False
+    return not resource.startswith("requests.")

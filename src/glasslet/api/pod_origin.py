@@ -1,0 +1,31 @@
+"""Where a pod comes from, as its annotations tell: API server, file, URL; or the mirror of a static pod."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from glasslet.api.pod import Pod
+
+SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
+"""file, http or api."""
+HASH_ANNOTATION: Final = "kubernetes.io/config.hash"
+"""The UID of a static pod."""
+SEEN_ANNOTATION: Final = "kubernetes.io/config.seen"
+"""When this agent first saw the pod, RFC3339 with nine fraction digits."""
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+"""On the API object that mirrors a static pod: that pod's hash."""
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod comes from a file or URL of this node."""
+    return pod.metadata.annotations.get(SOURCE_ANNOTATION, "api") != "api"
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether this API object only shows a static pod."""
+    return MIRROR_ANNOTATION in pod.metadata.annotations
+
+
+def static_hash(pod: Pod) -> str:
+    """What a mirror of this static pod carries."""
+    return pod.metadata.annotations.get(HASH_ANNOTATION, pod.metadata.uid)
