@@ -99,6 +99,8 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
     )
 
     def deliver(updates: Sequence[PodUpdate]) -> None:
+        # What an earlier agent left goes first: a new static pod waits for the end of the old one of its name.
+        housekeeping.tidy()
         for update in updates:
             workers.update(update)
 
@@ -106,7 +108,12 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
         foundation.configuration.static_pod_url
     )
     desired = DesiredPods(sources=kinds, deliver=deliver, clock=foundation.clock, recorder=foundation.record)
-    housekeeping = Housekeeping(observed=runtime.observed, workers=workers, sources_ready=desired.ready)
+    housekeeping = Housekeeping(
+        observed=runtime.observed,
+        workers=workers,
+        sources_ready=desired.ready,
+        wanted=lambda uid: desired.get(uid) is not None,
+    )
     return PodSide(
         desired=desired,
         sources=_sources(foundation, desired),

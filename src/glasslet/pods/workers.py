@@ -106,9 +106,7 @@ class PodWorkers:
         """Stops and removes a pod that only the runtime knows; hooks run as far as annotations hold them. A static one
         keeps its place before a new pod of the same name."""
         annotations = observed.sandboxes[0].annotations if observed.sandboxes else {}
-        meta = ObjectMeta(
-            name=observed.name, namespace=observed.namespace, uid=observed.uid, annotations=annotations
-        )
+        meta = ObjectMeta(name=observed.name, namespace=observed.namespace, uid=observed.uid, annotations=annotations)
         update = PodUpdate(
             kind=UpdateKind.ADD, pod=Pod(metadata=meta), source=ORPHAN_SOURCE, seen_at=self._report.clock.monotonic()
         )
