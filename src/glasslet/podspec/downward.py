@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from glasslet.api.container import Container
 from glasslet.api.env import ObjectFieldSelector, ResourceFieldSelector
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.api.volume import DownwardAPIVolumeFile
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.pod_level import has_pod_level, pod_level_limit
 from glasslet.podspec.request import NodeFacts
 
 _WITH_KEY = ("metadata.annotations", "metadata.labels")
+_IN_VOLUMES = (*_WITH_KEY, "metadata.name", "metadata.namespace", "metadata.uid")
 _OVERCOMMITTED = ("cpu", "memory", "ephemeral-storage")
 # The escapes of Go strings, in which this format is defined.
 _ESCAPES = {
@@ -51,6 +55,22 @@ def field_value(selector: ObjectFieldSelector, pod: Pod, node: NodeFacts, pod_ip
     if addresses is None:
         raise container_error(f"field label not supported: {selector.field_path}")
     return addresses
+
+
+def file_text(item: DownwardAPIVolumeFile, pod: Pod, node: NodeFacts) -> str:
+    """The content of one file of a downwardAPI volume. Of the pod's fields only metadata are offered there: the others
+    are not known yet when volumes are made, or never change. Raises ConfigError."""
+    if item.field_ref is not None:
+        path, key = _split(item.field_ref.field_path)
+        if path not in _IN_VOLUMES:
+            raise container_error(f"unsupported fieldPath: {item.field_ref.field_path}")
+        if key is not None and path not in _WITH_KEY:
+            raise container_error(f'fieldPath "{item.field_ref.field_path}" does not support subscript')
+        return field_value(item.field_ref, pod, node, ())
+    if item.resource_field_ref is not None:
+        container, _ = _find(pod, item.resource_field_ref.container_name)
+        return resource_value(replace(item.resource_field_ref, container_name=""), pod, container, node)
+    return ""
 
 
 def resource_value(selector: ResourceFieldSelector, pod: Pod, container: Container, node: NodeFacts) -> str:

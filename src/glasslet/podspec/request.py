@@ -96,3 +96,7 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     recursive_read_only: bool = False
     """The runtime handler can make a mount and all below it read-only."""
     user_namespace: UserNamespace | None = None
+
+    def __repr__(self) -> str:
+        # The environment may hold what came from Secrets.
+        return f"ContainerRequest({self.pod.metadata.namespace}/{self.pod.metadata.name}, {self.container.name})"

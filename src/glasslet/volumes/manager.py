@@ -30,7 +30,7 @@ from glasslet.volumes.plugin import (
     VolumeRequest,
     volume_key,
 )
-from glasslet.volumes.sources import used_volumes, volume_type
+from glasslet.volumes.sources import REFRESHED, used_volumes, volume_type
 
 _log = logging.getLogger(__name__)
 
@@ -50,13 +50,14 @@ class VolumeManager:
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         """Sets up every volume that a container of the pod uses, side by side; by name. Raises VolumeNotReady with what
         is wrong of each that failed, after all have been tried."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._set_up(pod, volume)) for volume in used_volumes(pod)]
-        answers = [task.result() for task in tasks]
-        problems = [answer for answer in answers if isinstance(answer, str)]
-        if problems:
-            raise VolumeNotReady("; ".join(problems))
-        return {answer.name: answer for answer in answers if isinstance(answer, MountedVolume)}
+        return await self._set_up_all(pod, used_volumes(pod))
+
+    async def refresh(self, pod: Pod) -> None:
+        """Brings what changed into volumes that are set up already: data, tokens, fields of the pod. Raises
+        VolumeNotReady; what could not be brought up to date stays as it was."""
+        following = [volume for volume in used_volumes(pod) if volume_type(volume) in REFRESHED]
+        if following:
+            await self._set_up_all(pod, following)
 
     async def tear_down(self, ref: PodRef) -> None:
         """Takes everything off that the pod has here, known or found on disk; again and again is fine. Raises
@@ -101,6 +102,15 @@ class VolumeManager:
             else:
                 bound[part.index] = target
         return bound
+
+    async def _set_up_all(self, pod: Pod, volumes: Iterable[Volume]) -> Mapping[str, MountedVolume]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._set_up(pod, volume)) for volume in volumes]
+        answers = [task.result() for task in tasks]
+        problems = [answer for answer in answers if isinstance(answer, str)]
+        if problems:
+            raise VolumeNotReady("; ".join(problems))
+        return {answer.name: answer for answer in answers if isinstance(answer, MountedVolume)}
 
     async def _set_up(self, pod: Pod, volume: Volume) -> MountedVolume | str:
         kind = volume_type(volume)

@@ -7,6 +7,13 @@ from glasslet.api.volume import Volume
 
 EMPTY_DIR = "emptyDir"
 HOST_PATH = "hostPath"
+CONFIG_MAP = "configMap"
+SECRET = "secret"  # noqa: S105 - a type of volumes
+DOWNWARD_API = "downwardAPI"
+PROJECTED = "projected"
+
+REFRESHED = frozenset({CONFIG_MAP, SECRET, DOWNWARD_API, PROJECTED})
+"""Types whose content follows what it was made from, as long as the pod lives."""
 
 _TYPES = tuple(
     (field, wire)

@@ -1,0 +1,52 @@
+"""downwardAPI: fields of the pod itself as files in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glasslet.api.pod import Pod
+from glasslet.api.volume import DownwardAPIVolumeFile, DownwardAPIVolumeSource
+from glasslet.host.atomic_files import FileContent, Files
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.data_sources import FieldText
+from glasslet.volumes.file_volume import FileVolumes
+from glasslet.volumes.key_files import DEFAULT_MODE
+from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.problems import joined
+
+
+class DownwardAPIVolume:
+    """The plugin."""
+
+    name = "kubernetes.io/downward-api"
+
+    def __init__(self, *, volumes: FileVolumes, field_text: FieldText) -> None:
+        self._volumes = volumes
+        self._field_text = field_text
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        """Shows the fields as they are now. Raises VolumeProblem, OSError."""
+        source = request.volume.downward_api or DownwardAPIVolumeSource()
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        files = field_files(source.items, request.pod, self._field_text, mode=mode)
+        return await self._volumes.show(self.name, request, files, in_memory=True)
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        """Removes it. Raises OSError."""
+        await self._volumes.tear_down(self.name, uid, volume)
+
+
+def field_files(items: Iterable[DownwardAPIVolumeFile], pod: Pod, field_text: FieldText, *, mode: int) -> Files:
+    """One file for each item. Raises VolumeProblem that names all that is wrong."""
+    files: dict[str, FileContent] = {}
+    problems: list[str] = []
+    for item in items:
+        try:
+            text = field_text(item, pod)
+        except VolumeProblem as problem:
+            problems.append(str(problem))
+        else:
+            files[item.path] = FileContent(data=text.encode(), mode=mode if item.mode is None else item.mode)
+    if problems:
+        raise VolumeProblem(joined(problems))
+    return files

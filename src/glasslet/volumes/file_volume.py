@@ -1,0 +1,156 @@
+"""What volumes made of files have in common: a directory on disk or in memory, filled all at once, shown read-only."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from glasslet.api.pod import Pod
+from glasslet.api.volume import EmptyDirVolumeSource
+from glasslet.concurrency.clock import Clock
+from glasslet.host.atomic_files import Files, write_together
+from glasslet.host.files import make_directory
+from glasslet.host.layout import RootLayout
+from glasslet.host.mount_table import resolved
+from glasslet.host.tree import remove_tree
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.empty_dir_size import tmpfs_size
+from glasslet.volumes.ownership import give_to_group
+from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeRequest, volume_key
+
+_MODE = 0o777
+_NOTES = "kubernetes.io/empty-dir"
+_WRAPPED = "wrapped_"
+_READY = "ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Bytes that files in memory may take: the pod's own limit and what the node can give; 0 for no limit."""
+
+    pod_limit: Callable[[Pod], int]
+    allocatable: Callable[[], int]
+
+
+class FileVolumes:
+    """Makes, fills and removes the directories. One for all plugins."""
+
+    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads, clock: Clock, memory: Memory) -> None:
+        self._root = root
+        self._mounts = mounts
+        self._threads = threads
+        self._clock = clock
+        self._memory = memory
+
+    async def show(self, plugin: str, request: VolumeRequest, files: Files, *, in_memory: bool) -> MountedVolume:
+        """Makes the volume hold exactly these files. Raises OSError."""
+        uid, name = request.pod.metadata.uid, request.volume.name
+        path = self._root.volume(uid, plugin, name)
+        notes = self._root.volume_notes(uid, _NOTES, f"{_WRAPPED}{name}")
+        if not _is_ready(path, notes, in_memory):
+            await self._make(request, path, notes, in_memory)
+        for inside in nested_mounts(request):
+            # Other volumes are mounted in this one, which is read-only by then.
+            os.makedirs(f"{path}/{inside}", mode=0o755, exist_ok=True)
+        context = request.pod.spec.security_context
+        group = context.fs_group if context is not None else None
+        finish = partial(_give, path, group) if group is not None else lambda version: None
+        write_together(path, files, now=self._clock.now(), finish=finish)
+        return MountedVolume(name=name, path=path, read_only=True, selinux_relabel=True)
+
+    async def tear_down(self, plugin: str, uid: str, volume: str) -> None:
+        """Removes the volume with all it holds. Raises OSError."""
+        await self._threads.run(
+            partial(self._remove, plugin, uid, volume),
+            on=f"volume {volume}: remove {plugin.rpartition('/')[2]}",
+            key=volume_key(uid, volume),
+            within=WAIT_SECONDS,
+        )
+
+    async def _make(self, request: VolumeRequest, path: str, notes: str, in_memory: bool) -> None:
+        if not in_memory:
+            _make_directory(path)
+            _mark_ready(notes)
+            return
+        pod, name = request.pod, request.volume.name
+        size = tmpfs_size(
+            EmptyDirVolumeSource(medium="Memory"),
+            pod_limit=self._memory.pod_limit(pod),
+            allocatable=self._memory.allocatable(),
+        )
+        await self._threads.run(
+            partial(self._mount, path, notes, size),
+            on=f"volume {name}: mount Memory",
+            key=volume_key(pod.metadata.uid, name),
+            within=WAIT_SECONDS,
+        )
+
+    def _mount(self, path: str, notes: str, size: int) -> None:
+        _make_directory(path)
+        there = self._mounts.table().at(resolved(path))
+        if there is None or there.fs_type != "tmpfs":
+            self._mounts.mount_tmpfs(path, size=size)
+        os.chmod(path, _MODE)
+        _mark_ready(notes)
+
+    def _remove(self, plugin: str, uid: str, volume: str) -> None:
+        path = self._root.volume(uid, plugin, volume)
+        # The mark goes first: half a volume must never look ready.
+        remove_tree(self._root.volume_notes(uid, _NOTES, f"{_WRAPPED}{volume}"), self._mounts.table())
+        there = self._mounts.table().at(resolved(path))
+        if there is not None and there.fs_type == "tmpfs":
+            self._mounts.unmount(path)
+        remove_tree(path, self._mounts.table())
+
+
+def nested_mounts(request: VolumeRequest) -> frozenset[str]:
+    """Where in this volume other mounts of the same container lie, outermost ones only, relative to the volume."""
+    found: set[str] = set()
+    spec = request.pod.spec
+    for mounts in (
+        *(container.volume_mounts for container in (*spec.init_containers, *spec.containers)),
+        *(container.volume_mounts for container in spec.ephemeral_containers),
+    ):
+        places = sorted(posixpath.normpath(mount.mount_path) for mount in mounts)
+        for mount in mounts:
+            if mount.name == request.volume.name and not mount.sub_path and not mount.sub_path_expr:
+                found.update(_outermost(posixpath.normpath(mount.mount_path), places))
+    return frozenset(found)
+
+
+def _outermost(base: str, places: list[str]) -> list[str]:
+    inside: list[str] = []
+    for place in places:
+        relative = place[len(base) + 1 :]
+        if place.startswith(f"{base}/") and not any(relative.startswith(f"{outer}/") for outer in inside):
+            inside.append(relative)
+    return inside
+
+
+def _is_ready(path: str, notes: str, in_memory: bool) -> bool:
+    if not os.path.exists(f"{notes}/{_READY}"):
+        return False
+    try:
+        own = os.stat(path).st_dev
+        # A mount has a device of its own; to ask that is cheaper than to read the mount table at every look.
+        return not in_memory or own != os.stat(os.path.dirname(path)).st_dev
+    except OSError:
+        return False
+
+
+def _make_directory(path: str) -> None:
+    make_directory(os.path.dirname(path), 0o750)
+    make_directory(path, _MODE)
+
+
+def _mark_ready(notes: str) -> None:
+    make_directory(notes, 0o750)
+    os.close(os.open(f"{notes}/{_READY}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640))
+
+
+def _give(path: str, group: int, version: str) -> None:
+    # The whole volume and not only the new version: its own directory and links belong to the group as well.
+    give_to_group(path, group, read_only=True)

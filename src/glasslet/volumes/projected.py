@@ -1,0 +1,122 @@
+"""projected: files from several sources in one volume in memory; the one that every pod has holds its token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glasslet.api.pod import Pod
+from glasslet.api.volume import (
+    ClusterTrustBundleProjection,
+    ProjectedVolumeSource,
+    ServiceAccountTokenProjection,
+    VolumeProjection,
+)
+from glasslet.host.atomic_files import FileContent, Files
+from glasslet.kubeapi.errors import APIError
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.config_map import read_config_map
+from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens
+from glasslet.volumes.downward_api import field_files
+from glasslet.volumes.file_volume import FileVolumes
+from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_files
+from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.problems import joined
+from glasslet.volumes.secret import read_secret
+from glasslet.volumes.token_files import common_user, token_for
+
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projections:
+    """What can be projected. `anchors` None: the gate ClusterTrustBundleProjection is off."""
+
+    objects: Objects
+    tokens: Tokens
+    field_text: FieldText
+    anchors: Anchors | None = None
+
+
+class ProjectedVolume:
+    """The plugin."""
+
+    name = "kubernetes.io/projected"
+
+    def __init__(self, *, volumes: FileVolumes, projections: Projections) -> None:
+        self._volumes = volumes
+        self._from = projections
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        """Shows all sources as they are now; where two give the same path, the later one counts. Raises VolumeProblem
+        that names all that is wrong, OSError."""
+        source = request.volume.projected or ProjectedVolumeSource()
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        files: dict[str, FileContent] = {}
+        problems: list[str] = []
+        for projection in source.sources:
+            try:
+                files.update(await self._project(projection, request.pod, mode))
+            except VolumeProblem as problem:
+                problems.append(str(problem))
+        if problems:
+            raise VolumeProblem(joined(problems))
+        return await self._volumes.show(self.name, request, files, in_memory=True)
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        """Removes it. Raises OSError."""
+        await self._volumes.tear_down(self.name, uid, volume)
+
+    async def _project(self, one: VolumeProjection, pod: Pod, mode: int) -> Files:
+        namespace = pod.metadata.namespace
+        if (secret := one.secret) is not None:
+            optional = bool(secret.optional)
+            found = await read_secret(self._from.objects, namespace, secret.name, optional=optional)
+            return secret_files(found, secret.items, mode=mode, optional=optional)
+        if (config_map := one.config_map) is not None:
+            optional = bool(config_map.optional)
+            data = await read_config_map(self._from.objects, namespace, config_map.name, optional=optional)
+            return config_map_files(data, config_map.items, mode=mode, optional=optional)
+        if one.downward_api is not None:
+            return field_files(one.downward_api.items, pod, self._from.field_text, mode=mode)
+        if one.service_account_token is not None:
+            return await self._token(one.service_account_token, pod, mode)
+        if one.cluster_trust_bundle is not None:
+            return await self._trust_bundle(one.cluster_trust_bundle, pod, mode)
+        if one.pod_certificate is not None:
+            raise VolumeProblem("podCertificate projections need the feature gate PodCertificateRequest, which is off")
+        return {}
+
+    async def _token(self, source: ServiceAccountTokenProjection, pod: Pod, mode: int) -> Files:
+        try:
+            token = await self._from.tokens.get(token_for(source, pod))
+        except APIError as error:
+            raise VolumeProblem(error.message) from error
+        return _private_file(source.path, token.encode(), pod, mode)
+
+    async def _trust_bundle(self, source: ClusterTrustBundleProjection, pod: Pod, mode: int) -> Files:
+        if self._from.anchors is None:
+            raise VolumeProblem(
+                "clusterTrustBundle projections need the feature gate ClusterTrustBundleProjection, which is off"
+            )
+        optional = bool(source.optional)
+        try:
+            if source.name is not None:
+                anchors = await self._from.anchors.by_name(source.name, optional=optional)
+            elif source.signer_name is not None:
+                anchors = await self._from.anchors.by_signer(
+                    source.signer_name, source.label_selector, optional=optional
+                )
+            else:
+                raise VolumeProblem("ClusterTrustBundle projection requires either name or signerName to be set")
+        except APIError as error:
+            raise VolumeProblem(error.message) from error
+        return _private_file(source.path, anchors, pod, mode)
+
+
+def _private_file(path: str, data: bytes, pod: Pod, mode: int) -> Files:
+    """A file for the one user that all containers run as, or for the pod's group; for everybody where neither is said.
+    The group is let in later, with the rest of the volume."""
+    user = common_user(pod)
+    context = pod.spec.security_context
+    grouped = context is not None and context.fs_group is not None
+    return {path: FileContent(data=data, mode=_PRIVATE if user is not None or grouped else mode, owner=user)}

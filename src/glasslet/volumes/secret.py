@@ -1,0 +1,47 @@
+"""secret: the keys of a Secret as files in memory."""
+
+from __future__ import annotations
+
+from glasslet.api.configdata import Secret
+from glasslet.api.volume import SecretVolumeSource
+from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.data_sources import Objects
+from glasslet.volumes.file_volume import FileVolumes
+from glasslet.volumes.key_files import DEFAULT_MODE, secret_files
+from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+
+
+class SecretVolume:
+    """The plugin."""
+
+    name = "kubernetes.io/secret"
+
+    def __init__(self, *, volumes: FileVolumes, objects: Objects) -> None:
+        self._volumes = volumes
+        self._objects = objects
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        """Shows the Secret as it is now. Raises VolumeProblem, OSError."""
+        source = request.volume.secret or SecretVolumeSource()
+        optional = bool(source.optional)
+        found = await read_secret(self._objects, request.pod.metadata.namespace, source.secret_name, optional=optional)
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        files = secret_files(found, source.items, mode=mode, optional=optional)
+        return await self._volumes.show(self.name, request, files, in_memory=True)
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        """Removes it. Raises OSError."""
+        await self._volumes.tear_down(self.name, uid, volume)
+
+
+async def read_secret(objects: Objects, namespace: str, name: str, *, optional: bool) -> Secret | None:
+    """The Secret; None if it does not exist and need not. Raises VolumeProblem."""
+    try:
+        return await objects.secret(namespace, name)
+    except NotFound as error:
+        if optional:
+            return None
+        raise VolumeProblem(error.message) from error
+    except APIError as error:
+        raise VolumeProblem(error.message) from error
