@@ -11,7 +11,7 @@ from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
-from glasslet.api.pod_update import PodUpdate
+from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
@@ -34,7 +34,8 @@ from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.podspec.request import NodeFacts, ResolverFile
-from glasslet.record.stations import WaitKind
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.facts import ProbeOutcome
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.sources.desired import DesiredPods
@@ -102,6 +103,10 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
         # What an earlier agent left goes first: a new static pod waits for the end of the old one of its name.
         housekeeping.tidy()
         for update in updates:
+            with working_for(pod_ref(update.pod)):
+                if update.kind is UpdateKind.ADD:
+                    foundation.record.passed(Station.SEEN, detail=update.source)
+                foundation.record.passed(Station.MERGED, detail=update.kind)
             workers.update(update)
 
     kinds = [FILE] * bool(foundation.configuration.static_pod_path) + [HTTP] * bool(
@@ -114,6 +119,7 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
         sources_ready=desired.ready,
         wanted=lambda uid: desired.get(uid) is not None,
     )
+    runtime.conditions.subscribe(lambda: workers.wake_all(retry=True))
     return PodSide(
         desired=desired,
         sources=_sources(foundation, desired),
@@ -204,6 +210,7 @@ def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, hos
         files=files,
         cgroups=RuntimeDefaultCgroups(),
         node=_NodeFacts(foundation, host_ips),
+        network_error=runtime.conditions.network_error,
     )
 
 

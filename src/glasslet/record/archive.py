@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.disk import Line, raw_lines, unpacked
-from glasslet.record.events import Event, end_of
+from glasslet.record.events import Event, end_of, settled
 from glasslet.record.history import AgentGap, PodRecord
 
 
@@ -40,6 +40,8 @@ class Archive:
         needle = json.dumps(uid, ensure_ascii=False).encode() if uid else b""
         pod: PodRef | None = None
         by_run: dict[str, list[Event]] = {}
+        ends: dict[str, float] = {}
+        last_run = ""
         gaps: list[AgentGap] = []
         shed = damaged = 0
         for raw in raw_lines(self.folder):
@@ -51,13 +53,16 @@ class Archive:
                 continue
             if line.started is not None:
                 gaps += _gap(line)
+                if line.before is not None and line.run != last_run:
+                    ends[last_run] = line.before
+                last_run = line.run
             elif (line.pod[-1] if line.pod else "") == uid:
                 pod = line.ref()
                 by_run.setdefault(line.run, []).extend(line.events)
                 shed += line.shed
         if not by_run:
             return None
-        frozen = {run: tuple(events) for run, events in by_run.items()}
+        frozen = {run: tuple(settled(events, ends.get(run))) for run, events in by_run.items()}
         return Archived(pod=pod, by_run=frozen, gaps=tuple(gaps), shed=shed, damaged=damaged)
 
     def pods(self) -> list[PodRef]:

@@ -14,6 +14,10 @@ from msgspec.structs import replace
 OK = "ok"
 FAILED = "failed"
 CANCELLED = "cancelled"
+OPEN = "open"
+"""On disk only: it goes on. What is written later says how it ended, unless the agent died first."""
+CUT = "cut"
+"""It went on when the agent died."""
 
 
 class StationSpan(Struct, frozen=True, array_like=True, tag="s", gc=False):
@@ -79,3 +83,22 @@ def shifted(event: Event, seconds: float) -> Event:
     if isinstance(event, StationSpan | Waited):
         return replace(event, start=round(event.start + seconds, 6), end=round(event.end + seconds, 6))
     return replace(event, start=round(event.start + seconds, 6))
+
+
+def settled(events: list[Event], run_end: float | None) -> list[Event]:
+    """The events of one run without its open ones: those that no later event ended were cut off with the run, at
+    `run_end` (wall clock); None: the run goes on, and memory knows them better."""
+    done = {_identity(e) for e in events if isinstance(e, StationSpan | Waited) and e.outcome != OPEN}
+    result: list[Event] = []
+    for event in events:
+        if not isinstance(event, StationSpan | Waited) or event.outcome != OPEN:
+            result.append(event)
+        elif run_end is not None and _identity(event) not in done:
+            result.append(replace(event, end=max(event.start, run_end), outcome=CUT))
+    return result
+
+
+def _identity(event: StationSpan | Waited) -> tuple[object, ...]:
+    # The offset between the clocks drifts by microseconds from one write to the next.
+    what = event.station if isinstance(event, StationSpan) else event.on
+    return type(event), round(event.start, 2), what, event.container

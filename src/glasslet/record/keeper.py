@@ -27,7 +27,7 @@ class Pace(Struct, frozen=True, kw_only=True):
     """Seconds between writes, between signs of life, and before a disk that failed is tried again."""
 
     write: float = 0.25
-    alive: float = 5.0
+    alive: float = 1.0
     retry: float = 30.0
 
 

@@ -25,7 +25,19 @@ from msgspec.structs import replace
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.record import recorder as scopes
-from glasslet.record.events import CANCELLED, FAILED, OK, Decided, Event, Found, Observed, StationSpan, Waited, shifted
+from glasslet.record.events import (
+    CANCELLED,
+    FAILED,
+    OK,
+    OPEN,
+    Decided,
+    Event,
+    Found,
+    Observed,
+    StationSpan,
+    Waited,
+    shifted,
+)
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
 from glasslet.record.pod_log import PodLog
 from glasslet.record.recorder import Scope
@@ -35,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _ROUTINE_SECONDS = 0.1
 _TEXT_LIMIT = 400
+_WORTH_NOTING = 0.2
 
 
 class RecordClock:
@@ -172,7 +185,16 @@ class Record:
         for log in dirty:
             events, shed = log.take_unwritten()
             batches.append(Batch(log.pod, [shifted(event, offset) for event in events], shed))
-        return batches
+        return batches + [Batch(going.scope.pod, [shifted(going.so_far(), offset)]) for going in self._unnoted()]
+
+    def _unnoted(self) -> list[_Wait | _Standing]:
+        """What goes on for a pod and is not on disk yet: a crash would leave a hole there. Short things are spared."""
+        since = self.now() - _WORTH_NOTING
+        going: list[_Wait | _Standing] = [*self.live.values(), *self.standing.values()]
+        found = [g for g in going if not g.noted and g.since < since and g.scope.pod is not None and not g.is_routine()]
+        for one in found:
+            one.noted = True
+        return found
 
     # Inside.
 
@@ -236,7 +258,7 @@ def _start(event: Event) -> float:
 class _Wait(AbstractContextManager[None]):
     """A wait that goes on; in `Record.live` while it does."""
 
-    __slots__ = ("container", "kind", "on", "record", "scope", "since", "task", "until")
+    __slots__ = ("container", "kind", "noted", "on", "record", "scope", "since", "task", "until")
 
     def __init__(self, record: Record, kind: str, on: str, until: datetime | None, container: str | None) -> None:
         self.record = record
@@ -247,6 +269,7 @@ class _Wait(AbstractContextManager[None]):
         self.scope = scopes.NO_SCOPE
         self.since = 0.0
         self.task: asyncio.Task[object] | None = None
+        self.noted = False
 
     def __enter__(self) -> None:
         self.scope = scopes.current_scope()
@@ -257,14 +280,21 @@ class _Wait(AbstractContextManager[None]):
         self.record.live[id(self)] = self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        record = self.record
-        record.live.pop(id(self), None)
-        station = self.scope.station or ""
+        self.record.live.pop(id(self), None)
+        self.record._waited(self.scope, self._event(_outcome(kind)))
+
+    def so_far(self) -> Event:
+        """As the disk gets it while it goes on."""
+        return self._event(OPEN)
+
+    def is_routine(self) -> bool:
+        """Whether it comes again and again."""
+        return self.kind == WaitKind.PROBE
+
+    def _event(self, outcome: str) -> Waited:
         until = self.until.timestamp() if self.until is not None else None
-        event = Waited(
-            self.since, record.now(), self.kind, self.on, self.container or "", station, _outcome(kind), until
-        )
-        record._waited(self.scope, event)
+        station = self.scope.station or ""
+        return Waited(self.since, self.record.now(), self.kind, self.on, self.container or "", station, outcome, until)
 
     def describe(self, offset: float) -> LiveWait:
         """As readers get it."""
@@ -283,7 +313,7 @@ class _Wait(AbstractContextManager[None]):
 class _Standing(AbstractContextManager[None]):
     """A pod at a station; in `Record.standing` while it is."""
 
-    __slots__ = ("container", "detail", "record", "scope", "since", "station", "token")
+    __slots__ = ("container", "detail", "noted", "record", "scope", "since", "station", "token")
 
     def __init__(self, record: Record, station: Station, container: str, detail: str) -> None:
         self.record = record
@@ -293,6 +323,7 @@ class _Standing(AbstractContextManager[None]):
         self.scope = scopes.NO_SCOPE
         self.since = 0.0
         self.token: Token[Scope] | None = None
+        self.noted = False
 
     def __enter__(self) -> None:
         outer = scopes.current_scope()
@@ -311,6 +342,16 @@ class _Standing(AbstractContextManager[None]):
             scope.pod,
             StationSpan(self.since, record.now(), self.station, scope.container, _outcome(kind), detail[:_TEXT_LIMIT]),
         )
+
+    def so_far(self) -> Event:
+        """As the disk gets it while it goes on."""
+        return StationSpan(
+            self.since, self.record.now(), self.station, self.scope.container, OPEN, self.detail[:_TEXT_LIMIT]
+        )
+
+    def is_routine(self) -> bool:
+        """Stations are passed once."""
+        return False
 
     def describe(self, offset: float) -> LiveStation:
         """As readers get it."""

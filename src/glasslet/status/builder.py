@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glasslet.api.pod import Pod
+from glasslet.api.pod_conditions import OWNED
 from glasslet.api.pod_status import HostIP, PodIP, PodStatus
 from glasslet.podspec.qos import qos_class
-from glasslet.runtime.facts import StatusFacts
+from glasslet.runtime.facts import StatusFacts, Verdict
 from glasslet.status.conditions import pod_conditions
 from glasslet.status.containers import ContainerStatuses
 from glasslet.status.phase import pod_phase
@@ -27,6 +28,8 @@ def status_builder(runtime_name: str) -> Callable[[StatusFacts], PodStatus]:
 def build_status(facts: StatusFacts, runtime_name: str) -> PodStatus:
     """The status to publish for these facts."""
     pod, previous = facts.pod, facts.previous
+    if facts.verdict is not None and facts.verdict.rejected and facts.observed is None:
+        return _rejected(facts, facts.verdict)
     statuses = ContainerStatuses(facts, runtime_name)
     init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
     phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
@@ -45,6 +48,23 @@ def build_status(facts: StatusFacts, runtime_name: str) -> PodStatus:
         init_container_statuses=init,
         container_statuses=regular,
         ephemeral_container_statuses=ephemeral,
+        qos_class=previous.qos_class or qos_class(pod),
+        nominated_node_name=previous.nominated_node_name,
+        resource_claim_statuses=previous.resource_claim_statuses,
+        extended_resource_claim_status=previous.extended_resource_claim_status,
+    )
+
+
+def _rejected(facts: StatusFacts, verdict: Verdict) -> PodStatus:
+    """Of a pod that was never begun there is nothing to tell but why."""
+    pod, previous = facts.pod, facts.previous
+    return PodStatus(
+        observed_generation=pod.metadata.generation,
+        phase=verdict.phase,
+        reason=verdict.reason,
+        message=verdict.message,
+        conditions=tuple(c for c in previous.conditions if c.type not in OWNED),
+        start_time=previous.start_time or facts.now.replace(microsecond=0),
         qos_class=previous.qos_class or qos_class(pod),
         nominated_node_name=previous.nominated_node_name,
         resource_claim_statuses=previous.resource_claim_statuses,

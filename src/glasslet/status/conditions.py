@@ -8,11 +8,10 @@ from datetime import datetime
 import msgspec
 
 from glasslet.api.pod import Pod
+from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import ContainerStatus, PodCondition
 from glasslet.runtime.facts import StatusFacts
 from glasslet.status.containers import is_sidecar
-
-OWNED = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
 def pod_conditions(
@@ -29,7 +28,17 @@ def pod_conditions(
         containers_ready,
         PodCondition(type="PodScheduled", status="True"),
     ]
+    others = [*(c for c in others if c.type != DISRUPTION_TARGET), *_disruption(facts)]
     return (*others, *_with_times(fresh, previous, facts.pod.metadata.generation, facts.now))
+
+
+def _disruption(facts: StatusFacts) -> Iterable[PodCondition]:
+    """The condition as found, or ours: told together with the end of a pod that the agent ended by its own decision."""
+    found = [c for c in facts.previous.conditions if c.type == DISRUPTION_TARGET]
+    if facts.verdict is None or not facts.verdict.disruption or not facts.finished:
+        return found
+    ours = PodCondition(type=DISRUPTION_TARGET, status="True", reason=BY_KUBELET, message=facts.verdict.disruption)
+    return _with_times([ours], facts.previous.conditions, facts.pod.metadata.generation, facts.now)
 
 
 def _has_sandbox(facts: StatusFacts) -> bool:

@@ -74,11 +74,14 @@ class StatusManager:
         """Takes the newest status of a pod; an equal one changes nothing."""
         uid = PodUID(pod.metadata.uid)
         entry = self._entries.get(uid)
+        before = _ready(entry.status) if entry is not None else ""
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
         elif entry.status == status:
             entry.pod = pod
             return
+        if _ready(status) != before:
+            self._recorder.observed("condition Ready", before or "unknown", _ready(status))
         entry.pod, entry.status = pod, status
         self._send(entry)
 
