@@ -1,0 +1,49 @@
+"""The three kinds of probes, and how a probe is named in waits, records and answers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from glasslet.api.container import Container
+from glasslet.api.lifecycle import Probe
+
+COMMAND_SHOWN = 60
+"""Characters of an exec probe's command that names show."""
+
+
+class ProbeKind(StrEnum):
+    """As events and metrics spell it."""
+
+    STARTUP = "Startup"
+    READINESS = "Readiness"
+    LIVENESS = "Liveness"
+
+    def of(self, container: Container) -> Probe | None:
+        """The container's probe of this kind."""
+        match self:
+            case ProbeKind.STARTUP:
+                return container.startup_probe
+            case ProbeKind.READINESS:
+                return container.readiness_probe
+            case ProbeKind.LIVENESS:
+                return container.liveness_probe
+
+
+def in_words(kind: ProbeKind, probe: Probe) -> str:
+    """`readiness http :8080/ready`."""
+    return f"{kind.value.lower()} {_handler(probe)}"
+
+
+def _handler(probe: Probe) -> str:
+    if probe.http_get is not None:
+        action = probe.http_get
+        return f"{(action.scheme or 'http').lower()} {action.host}:{action.port}{action.path or '/'}"
+    if probe.tcp_socket is not None:
+        return f"tcp {probe.tcp_socket.host}:{probe.tcp_socket.port}"
+    if probe.grpc is not None:
+        service = f" {probe.grpc.service}" if probe.grpc.service else ""
+        return f"grpc :{probe.grpc.port}{service}"
+    if probe.exec is not None:
+        command = " ".join(probe.exec.command)
+        return f"exec {command if len(command) <= COMMAND_SHOWN else command[: COMMAND_SHOWN - 1] + '…'}"
+    return "without a handler"
