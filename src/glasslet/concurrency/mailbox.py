@@ -20,10 +20,11 @@ class Mailbox(Generic[T]):
         self._slot: T | None = None
         self._news = asyncio.Event()
 
-    def put(self, item: T) -> None:
-        """Merges `item` into the slot and wakes the reader."""
+    def put(self, item: T, *, wake: bool = True) -> None:
+        """Merges `item` into the slot and wakes the reader; without `wake` it is found at the reader's next look."""
         self._slot = item if self._slot is None else self._merge(self._slot, item)
-        self._news.set()
+        if wake:
+            self._news.set()
 
     def wake(self) -> None:
         """Wakes the reader although there may be nothing in the slot."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from glasslet.api.container import Container
@@ -11,6 +11,7 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.runtime.admission import Admitted, Rejected
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
 from glasslet.runtime.protocols import RegistryAuth
@@ -118,6 +119,9 @@ class EventSink(Protocol):
     def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None:
         """`type_` is Normal or Warning; `field_path` names a container, "" for the pod."""
 
+
+Admit = Callable[[Pod, Sequence[Pod]], Admitted | Rejected]
+"""`admission`: may this pod run here, beside those that occupy the node?"""
 
 StatusBuilder = Callable[[StatusFacts], PodStatus]
 """`status.builder`."""

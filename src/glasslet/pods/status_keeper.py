@@ -12,6 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.concurrency.clock import Clock
+from glasslet.pods.api_status import taken_over
 from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
 from glasslet.pods.steps import PodMemory
@@ -62,7 +63,7 @@ class StatusKeeper:
                 pod=memory.pod,
                 now=self._clock.now(),
                 observed=observed,
-                previous=self._with_start_time(observed),
+                previous=taken_over(self._with_start_time(observed), memory.pod),
                 waiting=memory.start_failures,
                 probes=self._services.probes(pod_ref(memory.pod)),
                 termination_messages=memory.termination_messages,
@@ -74,10 +75,11 @@ class StatusKeeper:
         )
         if provisional and status.phase in ENDED:
             return
-        self.status = status
-        if self.status != self._published:
-            self._published = self.status
-            self._services.publish(memory.pod, self.status)
+        before, self.status = self._published or memory.pod.status, status
+        told = status if isinstance(state, Terminated | Finished) else _end_withheld(status, before, observed)
+        if told != self._published:
+            self._published = told
+            self._services.publish(memory.pod, told)
 
     def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:
         began = self.started_at(observed)
@@ -86,3 +88,10 @@ class StatusKeeper:
     def finish(self, memory: PodMemory) -> None:
         """Says that the last status told is the final one."""
         self._services.finished(memory.pod, self.status)
+
+
+def _end_withheld(status: PodStatus, before: PodStatus, observed: ObservedPod | None) -> PodStatus:
+    """A terminal phase tells others that they may take what the pod had: not while anything of it may run."""
+    if status.phase not in ENDED or before.phase in ENDED or observed is None:
+        return status
+    return replace(status, phase=before.phase, reason=before.reason, message=before.message)

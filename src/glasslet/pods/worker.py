@@ -9,6 +9,7 @@ worker for the same pod finds out from the runtime where things stand.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -18,6 +19,7 @@ from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.jitter import jittered
 from glasslet.concurrency.mailbox import Mailbox
+from glasslet.pods.api_status import tells_of_others
 from glasslet.pods.collaborators import NORMAL, WARNING, Observed
 from glasslet.pods.executor import Executor
 from glasslet.pods.grace import MIN_GRACE, termination_grace
@@ -36,6 +38,7 @@ from glasslet.pods.lifecycle import (
     Terminating,
     advance,
 )
+from glasslet.pods.making_room import Victim, wait_for_room
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.planner import PlannedWait
 from glasslet.pods.reporting import Reporting
@@ -78,6 +81,10 @@ class PodWorker:
         self.keeper = keeper
         self.state: State = Syncing()
         self.since: datetime = report.clock.now()
+        self.stopped = asyncio.Event()
+        """Nothing of the pod runs any more, or ever will."""
+        self.victims: tuple[Victim, ...] = ()
+        """Pods that have to end before this one begins."""
         self.again: PodUpdate | None = None
         """The pod was removed and added anew: to be started afresh once this life has ended."""
         self._sync = sync
@@ -104,7 +111,16 @@ class PodWorker:
             self.again = None if update.kind is UpdateKind.REMOVE else update
             return
         self._gone = update.kind is UpdateKind.REMOVE
-        self._put(ask_of(update))
+        if update.kind is UpdateKind.RECONCILE and not tells_of_others(self.memory.pod.status, update.pod.status):
+            # Mostly the echo of what this agent wrote itself.
+            self._mail.put(ask_of(update), wake=False)
+        else:
+            self._put(ask_of(update))
+
+    @property
+    def occupies(self) -> bool:
+        """Whether the pod counts when another one is admitted."""
+        return not self._gone and not self.stopped.is_set()
 
     def kill(self, kill: Kill) -> None:
         """Takes a kill from somebody who is not a source."""
@@ -176,6 +192,8 @@ class PodWorker:
         self.since = self._report.clock.now()
         self._failures = 0
         self._waits.clear()
+        if isinstance(self.state, Terminated | Finished):
+            self.stopped.set()
         if isinstance(self.state, Finished):
             self._names.leave(self.memory.pod)
         self._report.recorder.decided(
@@ -193,6 +211,8 @@ class PodWorker:
         settled: Quiet | RanOut | PastDeadline = Quiet()
         async with self._work:
             await self._names.wait_for_turn(self.memory.pod)
+            await wait_for_room(self.victims, self._report)
+            self.victims = ()
             settled = await self._sync.settle(self.memory, self.keeper, self._goes_on)
         if self._work.interrupted or not isinstance(self.state, Syncing):
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,10 +15,13 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.supervision import Supervisor
+from glasslet.pods.api_status import ENDED
 from glasslet.pods.assembly import PodServices, build_executor
-from glasslet.pods.grace import MIN_GRACE
+from glasslet.pods.collaborators import WARNING, Admit
+from glasslet.pods.grace import MIN_GRACE, termination_grace
 from glasslet.pods.last_words import LastWords
 from glasslet.pods.lifecycle import State
+from glasslet.pods.making_room import DISRUPTED, PREEMPTED, PREEMPTING, Victim
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
@@ -28,6 +31,7 @@ from glasslet.pods.updates import Kill
 from glasslet.pods.worker import PodWorker
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
+from glasslet.runtime.admission import Admitted, Rejected
 from glasslet.runtime.facts import Verdict
 from glasslet.runtime.model import ObservedPod
 
@@ -51,6 +55,11 @@ class PodView(Struct, frozen=True, kw_only=True):
         return pod_ref(self.pod)
 
 
+def _everybody(_pod: Pod, _others: Sequence[Pod]) -> Admitted:
+    """For agents without admission."""
+    return Admitted()
+
+
 class PodWorkers:
     """Owns one task per pod. Methods but `run` return at once and are called in the event loop's thread."""
 
@@ -61,7 +70,9 @@ class PodWorkers:
         status: StatusServices,
         report: Reporting,
         settings: WorkerSettings,
+        admit: Admit = _everybody,
     ) -> None:
+        self._admit = admit
         self._services = services
         self._status = status
         self._report = report
@@ -95,7 +106,7 @@ class PodWorkers:
         if worker is not None:
             worker.deliver(update)
         elif update.kind is not UpdateKind.REMOVE:
-            self._begin(update)
+            self._admit_and_begin(update)
 
     def kill(self, uid: PodUID, verdict: Verdict | None = None, grace: int | None = None) -> None:
         """Stops the pod for good; it shows `verdict`. `grace`: seconds, None: the pod's own. Unknown pods are left."""
@@ -153,7 +164,32 @@ class PodWorkers:
             source=worker.source,
         )
 
-    def _begin(self, first: PodUpdate, kill: Kill | None = None) -> None:
+    def _admit_and_begin(self, first: PodUpdate) -> None:
+        """Pods that have ended or are to end are not asked for: their workers only clear up."""
+        pod = first.pod
+        if pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED:
+            self._begin(first)
+            return
+        others = [w.memory.pod for w in self._workers.values() if w.occupies and w.source != ORPHAN_SOURCE]
+        verdict = self._admit(pod, others)
+        with working_for(pod_ref(pod)):
+            if isinstance(verdict, Rejected):
+                self._report.recorder.decided("rejected", reason=verdict.reason, message=verdict.message)
+                self._report.events(pod_ref(pod), WARNING, verdict.reason, verdict.message)
+                self._begin(first, Kill(verdict=_rejection(verdict)))
+                return
+            self._report.recorder.passed(Station.ADMITTED)
+        self._begin(first).victims = tuple(self._preempt(uid) for uid in verdict.victims)
+
+    def _preempt(self, uid: PodUID) -> Victim:
+        """Ends a pod for the sake of a critical one."""
+        worker = self._workers[uid]
+        self._report.events(worker.ref, WARNING, PREEMPTING, PREEMPTED)
+        verdict = Verdict(phase="Failed", reason=PREEMPTING, message=PREEMPTED, disruption=DISRUPTED)
+        worker.kill(Kill(verdict=verdict))
+        return Victim(worker.ref, termination_grace(worker.memory.pod), worker.stopped)
+
+    def _begin(self, first: PodUpdate, kill: Kill | None = None) -> PodWorker:
         ref = pod_ref(first.pod)
         services = self._status if first.source != ORPHAN_SOURCE else _told_to_nobody(self._status)
         keeper = StatusKeeper(services=services, clock=self._report.clock, first=first.pod.status)
@@ -179,16 +215,22 @@ class PodWorkers:
             self._ended(worker)
 
         self._supervisor.start(f"pod {ref}", live)
+        return worker
 
     def _ended(self, worker: PodWorker) -> None:
         del self._workers[worker.ref.uid]
         self._names.leave(worker.memory.pod)
         if worker.again is not None:
-            self._begin(worker.again)
+            self._admit_and_begin(worker.again)
 
     def _on_observed(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if (worker := self._workers.get(uid)) is not None:
             worker.changed()
+
+
+def _rejection(verdict: Rejected) -> Verdict:
+    message = f"Pod was rejected: {verdict.message}"
+    return Verdict(phase="Failed", reason=verdict.reason, message=message, rejected=True)
 
 
 def _told_to_nobody(services: StatusServices) -> StatusServices:

@@ -26,6 +26,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     phase: str
     reason: str
     message: str = ""
+    rejected: bool = False
+    """The pod never was admitted: its status says nothing but that."""
+    disruption: str = ""
+    """Message of the condition DisruptionTarget, for a pod that the agent ends for the sake of others."""
 
 
 class ProbeOutcome(Struct, frozen=True, kw_only=True):

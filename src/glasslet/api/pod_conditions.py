@@ -1,0 +1,15 @@
+"""Who writes which condition of a pod (behaviours.md §6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OWNED: Final = (
+    *("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"),
+    *("PodResizePending", "PodResizeInProgress"),
+)
+"""The node agent's own; all others in the API are kept."""
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+"""Shared: the node agent sets it together with the terminal phase of a pod that it ended by its own decision."""
+BY_KUBELET: Final = "TerminationByKubelet"
+"""The reason by which its own is told from that of others."""
