@@ -19,6 +19,11 @@ def node(name: str) -> str:
     return f"{NODES}/{quote(name, safe='')}"
 
 
+def node_status(name: str) -> str:
+    """One node's status subresource."""
+    return f"{node(name)}/status"
+
+
 def lease(name: str) -> str:
     """A node's lease (KEP-589)."""
     return f"{leases()}/{quote(name, safe='')}"

@@ -1,0 +1,143 @@
+"""Keeps what the node status says of machine and runtime at hand, so that computing a status waits for nothing.
+
+A name server or a runtime that hangs makes a fact old; it never holds up the status that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from glasslet.concurrency.jitter import jittered
+from glasslet.host.addresses import NodeAddressUnknown
+from glasslet.host.machine import Machine
+from glasslet.host.threads import HostThreads
+from glasslet.node.inputs import HostFacts
+from glasslet.node.settings import NodeSettings
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.model import Image, RuntimeInfo
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_IMAGES_SECONDS = 30.0
+"""imagegc.list_cache"""
+_HUGE_PAGES_SECONDS = 300.0
+_HOST_SECONDS = 5.0
+_RUNTIME_SECONDS = 10.0
+_JITTER = 0.04
+
+
+class Probe(Protocol):
+    """See `host_probe.HostProbe`."""
+
+    def addresses(self) -> tuple[str, ...]: ...
+
+    def storage(self) -> int: ...
+
+    def hugepages(self) -> dict[int, int]: ...
+
+
+class RuntimeFacts(Protocol):
+    """The part of `RuntimeService` that is read here."""
+
+    async def version(self) -> RuntimeInfo: ...
+
+
+class ImageFacts(Protocol):
+    """The part of `ImageService` that is read here."""
+
+    async def list_images(self) -> tuple[Image, ...]: ...
+
+
+class FactKeeper:
+    """Owner of `facts`; `run()` refreshes them until cancelled."""
+
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        machine: Machine,
+        probe: Probe,
+        runtime: RuntimeFacts,
+        images: ImageFacts,
+        threads: HostThreads,
+        recorder: Recorder,
+    ) -> None:
+        self._settings = settings
+        self._probe = probe
+        self._runtime = runtime
+        self._images = images
+        self._threads = threads
+        self._recorder = recorder
+        self._on_change: list[Callable[[], None]] = []
+        self.facts = HostFacts(machine=machine)
+        self.gathered = asyncio.Event()
+        """Set once each fact has been asked for."""
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` when the node's addresses or storage change."""
+        self._on_change.append(callback)
+
+    async def run(self) -> None:
+        """Gathers all facts, then reads each again at its own pace."""
+        await self.gather()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_repeat(self._read_host, self._settings.update_seconds), name="node facts: host")
+            group.create_task(_repeat(self._read_runtime, _IMAGES_SECONDS), name="node facts: runtime")
+            group.create_task(_repeat(self._read_huge_pages, _HUGE_PAGES_SECONDS), name="node facts: huge pages")
+
+    async def gather(self) -> None:
+        """Asks for everything once; what does not answer in time stays unknown."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._read_host(), name="node facts: host")
+            group.create_task(self._read_runtime(), name="node facts: runtime")
+            group.create_task(self._read_huge_pages(), name="node facts: huge pages")
+        self.gathered.set()
+
+    async def _read_host(self) -> None:
+        addresses = await self._in_thread(self._probe.addresses, "the node's addresses")
+        storage = self.facts.storage
+        if storage is None and self._settings.local_storage:
+            storage = await self._in_thread(self._probe.storage, "the size of the root directory's file system")
+        before = self.facts
+        self.facts = replace(before, addresses=addresses, storage=storage)
+        if self.gathered.is_set() and self.facts != before:
+            for callback in self._on_change:
+                callback()
+
+    async def _read_huge_pages(self) -> None:
+        found = await self._in_thread(self._probe.hugepages, "the number of huge pages")
+        if found is not None:
+            self.facts = replace(self.facts, hugepages=found)
+
+    async def _read_runtime(self) -> None:
+        """Version and images; while the runtime is away, what it said last stands."""
+        try:
+            async with asyncio.timeout(_RUNTIME_SECONDS):
+                info = await self._runtime.version()
+                images = await self._images.list_images() if self._settings.max_images else ()
+        except (RuntimeCallError, TimeoutError) as error:
+            logger.info("runtime facts unknown", extra={"error": str(error) or "no answer in time"})
+            return
+        self.facts = replace(self.facts, runtime_name=info.name, runtime_version=info.version, images=images)
+
+    async def _in_thread(self, call: Callable[[], T], on: str) -> T | None:
+        try:
+            return await self._threads.run(call, on=on, kind=WaitKind.ADMISSION, within=_HOST_SECONDS)
+        except (NodeAddressUnknown, OSError) as error:
+            self._recorder.finding(f"{on}: {error}")
+            return None
+
+
+async def _repeat(read: Callable[[], Awaitable[None]], seconds: float) -> None:
+    while True:
+        await asyncio.sleep(jittered(seconds, _JITTER))
+        await read()

@@ -1,0 +1,26 @@
+"""The node as it registers. Pure."""
+
+from __future__ import annotations
+
+from glasslet.api.meta import ObjectMeta
+from glasslet.api.node import Node, NodeSpec, Taint
+from glasslet.node.inputs import NodeInputs
+from glasslet.node.labels import node_annotations, node_labels
+from glasslet.node.settings import NodeSettings
+from glasslet.node.status.compose import Composed, compose
+
+_UNINITIALIZED = Taint(key="node.cloudprovider.kubernetes.io/uninitialized", value="true", effect="NoSchedule")
+
+
+def initial_node(settings: NodeSettings, inputs: NodeInputs) -> Composed:
+    """A complete new node; podCIDR is left to the controllers. Taints come from the configuration, and with an
+    external cloud there is one that keeps pods away until its controller has looked at the node."""
+    meta = ObjectMeta(name=settings.name, labels=node_labels(settings), annotations=node_annotations(settings))
+    taints = (*settings.taints, *((_UNINITIALIZED,) if settings.external_cloud else ()))
+    node = Node(
+        api_version="v1",
+        kind="Node",
+        metadata=meta,
+        spec=NodeSpec(provider_id=settings.provider_id, taints=taints),
+    )
+    return compose(node, settings, inputs)

@@ -1,0 +1,70 @@
+"""Everything that a node status is computed from, at one moment: the pure half of the package sees nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import Struct
+
+from glasslet.api.quantity import Quantity
+from glasslet.host.machine import Machine
+from glasslet.runtime.model import Image, RuntimeHandler
+
+
+class Pressures(Struct, frozen=True, kw_only=True):
+    """What the eviction manager says the node is short of."""
+
+    memory: bool = False
+    disk: bool = False
+    pids: bool = False
+
+
+class DeviceResources(Struct, frozen=True, kw_only=True):
+    """Extended resources of device plugins. `removed`: resources whose plugin is gone; they stay, with zero."""
+
+    capacity: Mapping[str, Quantity] = {}
+    allocatable: Mapping[str, Quantity] = {}
+    removed: tuple[str, ...] = ()
+
+
+class HostFacts(Struct, frozen=True, kw_only=True):
+    """What was last read of the machine and the runtime. Sizes in bytes."""
+
+    machine: Machine = Machine()
+    addresses: tuple[str, ...] | None = None
+    """The node's IP addresses; None: they are not known now."""
+    hugepages: Mapping[int, int] = {}
+    """Page size -> bytes reserved in pages of that size."""
+    storage: int | None = None
+    """Capacity of the file system of the root directory; None: not known."""
+    images: tuple[Image, ...] = ()
+    runtime_name: str = ""
+    runtime_version: str = ""
+
+
+class NodeInputs(Struct, frozen=True, kw_only=True):
+    """One moment. `errors`: why the node is not ready, in the order in which they are told; none: it is ready.
+    `volumes_in_use`: None while volumes of a former life are not all known again."""
+
+    now: datetime
+    facts: HostFacts = HostFacts()
+    errors: tuple[str, ...] = ()
+    pressures: Pressures = Pressures()
+    devices: DeviceResources = DeviceResources()
+    handlers: tuple[RuntimeHandler, ...] = ()
+    supplemental_groups_policy: bool = False
+    volumes_in_use: tuple[str, ...] | None = None
+
+
+class NodeEvent(Struct, frozen=True):
+    """An event about the node, to be told once the status that it belongs to is accepted."""
+
+    type: str
+    reason: str
+    message: str
+
+
+def status_event(node: str, reason: str) -> NodeEvent:
+    """The form of events about a changed condition. Their type is Normal, also for bad news, as upstream's is."""
+    return NodeEvent("Normal", reason, f"Node {node} status is now: {reason}")

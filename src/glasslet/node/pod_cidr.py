@@ -1,0 +1,52 @@
+"""Hands the node's pod network to the runtime: some runtimes configure their network plugin with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from glasslet.api.node import Node
+from glasslet.concurrency.jitter import jittered
+from glasslet.runtime.errors import RuntimeCallError
+
+logger = logging.getLogger(__name__)
+
+_RETRY_MIN = 1.0
+_RETRY_MAX = 30.0
+
+
+class PodCIDRHandover:
+    """The newest podCIDR of the Node goes to the runtime, as one text for all families, until it is taken."""
+
+    def __init__(self, *, update: Callable[[str], Awaitable[None]]) -> None:
+        """`update`: CRI UpdateRuntimeConfig."""
+        self._update = update
+        self._wanted = ""
+        self._applied = ""
+        self._news = asyncio.Event()
+
+    def take(self, node: Node) -> None:
+        """A version of the node; one without podCIDR changes nothing."""
+        wanted = ",".join(node.spec.pod_cidrs) or node.spec.pod_cidr
+        if wanted and wanted != self._wanted:
+            self._wanted = wanted
+            self._news.set()
+
+    async def run(self) -> None:
+        """Hands over each new value, for ever."""
+        delay = _RETRY_MIN
+        while True:
+            await self._news.wait()
+            wanted = self._wanted
+            try:
+                await self._update(wanted)
+            except RuntimeCallError as error:
+                logger.warning("runtime does not take the pod CIDR", extra={"cidr": wanted, "error": str(error)})
+                await asyncio.sleep(jittered(delay))
+                delay = min(delay * 2, _RETRY_MAX)
+                continue
+            logger.info("pod CIDR handed to the runtime", extra={"old": self._applied, "new": wanted})
+            self._applied, delay = wanted, _RETRY_MIN
+            if wanted == self._wanted:
+                self._news.clear()

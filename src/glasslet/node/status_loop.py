@@ -1,0 +1,154 @@
+"""Keeps the node's status at the API server true: computed often, sent when something changed, now and then anyway.
+
+wake (readiness changed) ──┐
+every update interval ─────┴─▶ compose ──▶ changed, or report due? ──▶ patch ──▶ events, local copy
+                                  ▲                                     │
+                                  └──── read it from the server ◀───────┘ failed: 5 tries in a round
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from glasslet.api.node import Node
+from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.jitter import jittered
+from glasslet.kubeapi import paths
+from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.kubeapi.protocols import APIClient
+from glasslet.node.inputs import NodeEvent
+from glasslet.node.known_node import KnownNode
+from glasslet.node.patch import node_patch
+from glasslet.node.report_schedule import ReportSchedule
+from glasslet.node.settings import NodeSettings
+from glasslet.node.status.compose import Composed, has_changed, is_ready, ready_condition
+from glasslet.record.recorder import Recorder
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 5
+_JITTER = 0.04
+_AFTER_FAILURE = 5.0
+"""Seconds at most until the next round when no try of one worked: an API server that is back hears of it soon."""
+
+
+class EventSink(Protocol):
+    """Where events about the node go (`EventRecorder.node`)."""
+
+    def __call__(self, type_: str, reason: str, message: str) -> None: ...
+
+
+async def no_reconnect() -> None:
+    """Nothing to reconnect."""
+
+
+class StatusLoop:
+    """One per node. `compose` gives the node as it should be; `client` is one without a rate limit, and `reconnect`
+    drops its connections: after repeated failures they may lead nowhere."""
+
+    def __init__(
+        self,
+        *,
+        client: APIClient,
+        settings: NodeSettings,
+        known: KnownNode,
+        compose: Callable[[Node], Composed],
+        events: EventSink,
+        recorder: Recorder,
+        clock: Clock,
+        reconnect: Callable[[], Awaitable[None]] = no_reconnect,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._known = known
+        self._compose = compose
+        self._events = events
+        self._recorder = recorder
+        self._clock = clock
+        self._reconnect = reconnect
+        self._schedule = ReportSchedule(interval=settings.report_seconds)
+        self._woken = asyncio.Event()
+        self.on_accepted: Callable[[Node], None] = lambda _: None
+        """Called with each node that the API server answered a report with."""
+
+    def wake(self) -> None:
+        """Something that the status tells may have changed: look now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Rounds for ever, while there is a node."""
+        while True:
+            await self._known.wait_appeared()
+            self._woken.clear()
+            good = await self.round()
+            pause = self._settings.update_seconds
+            await self._sleep(jittered(pause if good else min(pause, _AFTER_FAILURE), _JITTER))
+
+    async def round(self) -> bool:
+        """Computes and reports if there is reason to. False if the API server did not take it."""
+        node = self._known.node
+        for attempt in range(_TRIES):
+            try:
+                # A local copy may be behind; from the second try on the server is asked.
+                if node is None:
+                    node = await self._client.get(self._path, Node, timeout=self._settings.status_timeout)
+                await self._report(node)
+                return True
+            except NotFound as error:
+                if node is not None:
+                    self._known.forget(node.metadata.uid)
+                logger.warning("node is gone", extra={"error": str(error)})
+                return False
+            except APIError as error:
+                logger.warning("node status not reported", extra={"error": str(error), "try": attempt + 1})
+                node = None
+                if attempt:
+                    await self._reconnect()
+        logger.error("node status not reported, all tries failed", extra={"tries": _TRIES})
+        return False
+
+    async def _report(self, node: Node) -> None:
+        composed = self._compose(node)
+        now = self._clock.monotonic()
+        changed = has_changed(node, composed.node)
+        if not changed and not self._schedule.is_due(now):
+            return
+        patch = node_patch(node, composed.node)
+        accepted = await self._client.patch(
+            paths.node_status(self._settings.name),
+            patch,
+            Node,
+            urgent=True,
+            timeout=self._settings.status_timeout,
+        )
+        self._schedule = self._schedule.reported(now, changed=changed)
+        self._tell(node, composed)
+        self._known.take(accepted)
+        self.on_accepted(accepted)
+
+    def _tell(self, before: Node, composed: Composed) -> None:
+        for event in composed.events:
+            tell(self._events, event)
+        old, new = ready_condition(before), ready_condition(composed.node)
+        if new is not None and (old is None or old.status != new.status):
+            self._recorder.observed("node Ready", "none" if old is None else old.status, f"{new.status}: {new.message}")
+            logger.info("node readiness changed", extra={"ready": is_ready(composed.node), "message_": new.message})
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+
+    @property
+    def _path(self) -> str:
+        return paths.node(self._settings.name)
+
+
+def tell(events: EventSink, event: NodeEvent) -> None:
+    """Hands an event on."""
+    events(event.type, event.reason, event.message)
