@@ -118,10 +118,15 @@ def _new_version(directory: str, wanted: Files, now: datetime, finish: Callable[
     name = f"{now:..%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(1 << 32)}"
     path = f"{directory}/{name}"
     os.mkdir(path)
-    os.chmod(path, _DIRECTORY_MODE)
-    for relative, content in wanted.items():
-        _write(path, relative, content)
-    finish(path)
+    try:
+        os.chmod(path, _DIRECTORY_MODE)
+        for relative, content in wanted.items():
+            _write(path, relative, content)
+        finish(path)
+    except OSError:
+        # A full disk must not get fuller with every try.
+        shutil.rmtree(path, ignore_errors=True)
+        raise
     return name
 
 
