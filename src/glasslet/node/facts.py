@@ -16,7 +16,8 @@ from glasslet.concurrency.jitter import jittered
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import Machine
 from glasslet.host.threads import HostThreads
-from glasslet.node.inputs import HostFacts
+from glasslet.node.image_disk import ImageFilesystems, check_image_disk
+from glasslet.node.inputs import HostFacts, NodeEvent
 from glasslet.node.settings import NodeSettings
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
@@ -51,7 +52,7 @@ class RuntimeFacts(Protocol):
     async def version(self) -> RuntimeInfo: ...
 
 
-class ImageFacts(Protocol):
+class ImageFacts(ImageFilesystems, Protocol):
     """The part of `ImageService` that is read here."""
 
     async def list_images(self) -> tuple[Image, ...]: ...
@@ -101,6 +102,10 @@ class FactKeeper:
             group.create_task(self._read_runtime(), name="node facts: runtime")
             group.create_task(self._read_huge_pages(), name="node facts: huge pages")
         self.gathered.set()
+
+    async def image_disk_problem(self) -> NodeEvent | None:
+        """The event to tell when nothing can be known of the space for images."""
+        return await check_image_disk(self._images, self._threads)
 
     async def _read_host(self) -> None:
         addresses = await self._in_thread(self._probe.addresses, "the node's addresses")

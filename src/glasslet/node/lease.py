@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -29,11 +29,15 @@ _CREATE_MIN = 0.2
 _CREATE_MAX = 7.0
 
 
+async def _no_reconnect() -> None:
+    """Nothing to reconnect."""
+
+
 class NodeLease:
     """Keeps the lease of one node current until cancelled.
 
-    `owner` gives the Node's reference once it is registered; `on_failure` is told when all tries of a renewal failed,
-    so that connections that lead nowhere can be closed.
+    `owner` gives the Node's reference once it is registered; `on_failure` runs when all tries of a renewal failed: it
+    closes connections that may lead nowhere.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class NodeLease:
         duration_seconds: int,
         clock: Clock,
         owner: Callable[[], OwnerReference | None],
-        on_failure: Callable[[], None] = lambda: None,
+        on_failure: Callable[[], Awaitable[None]] = _no_reconnect,
     ) -> None:
         self._client = client
         self._node = node
@@ -69,7 +73,7 @@ class NodeLease:
         lease = await self._ensure()
         if lease is not None and not await self._update(lease):
             logger.error("lease not renewed", extra={"node": self._node})
-            self._on_failure()
+            await self._on_failure()
 
     async def _update(self, lease: Lease) -> bool:
         for _ in range(_TRIES):
@@ -115,7 +119,8 @@ class NodeLease:
     def _current(self, lease: Lease) -> Lease:
         owner = self._owner()
         meta = lease.metadata
-        if owner is not None and not meta.owner_references:
+        if owner is not None and owner.uid not in [one.uid for one in meta.owner_references]:
+            # Also for a lease of a Node that was deleted: it would be collected with its former owner.
             meta = msgspec.structs.replace(meta, owner_references=(owner,))
         spec = msgspec.structs.replace(
             lease.spec,

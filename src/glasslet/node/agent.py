@@ -1,0 +1,292 @@
+"""The node at the API server: everything about it in one component.
+
+facts ─▶ registration ─▶ known node ◀─ watch        one task each; what fails is started again alone
+                            │
+          lease ◀───────────┼──────────▶ pod CIDR ─▶ runtime
+                            ▼
+runtime conditions ─wake─▶ status loop ─▶ patches, events
+
+agent = NodeAgent(
+    settings=node_settings(name, options, configuration, gates),
+    api=NodeAPI(requests=client, heartbeats=client_without_limit, reconnect=client_without_limit.close),
+    runtime=conditions,                        # runtime.observed.RuntimeConditions
+    facts=FactKeeper(settings=..., machine=..., probe=HostProbe(settings=..., root_dir=...), runtime=..., images=...,
+                     threads=..., recorder=...),
+    update_pod_cidr=runtime_service.update_pod_cidr,
+    events=event_recorder.node,
+    recorder=record,
+    clock=clock,
+    contributions=Contributions(...),          # pressures, devices, volumes, shutdown: later parts
+)
+services["node"] = agent.run                   # as long as pods may be started
+agent.current()                                # the Node: as registered, before that as it would be
+await agent.wait_registered()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from glasslet.api.meta import OwnerReference
+from glasslet.api.node import Node
+from glasslet.api.times import whole_seconds
+from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.services import running
+from glasslet.kubeapi import paths
+from glasslet.kubeapi.protocols import APIClient
+from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.node.contributions import Contributions
+from glasslet.node.first_readiness import hasten_readiness
+from glasslet.node.host_ips import host_ips
+from glasslet.node.initial import initial_node
+from glasslet.node.inputs import HostFacts, NodeEvent, NodeInputs, status_event
+from glasslet.node.known_node import KnownNode
+from glasslet.node.lease import NodeLease
+from glasslet.node.pod_cidr import PodCIDRHandover
+from glasslet.node.registration import Registration, StartMetrics
+from glasslet.node.settings import NodeSettings
+from glasslet.node.status.compose import Composed, compose, is_ready, ready_condition
+from glasslet.node.status_loop import EventSink, StatusLoop, no_reconnect, tell
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.model import RuntimeHandler
+
+logger = logging.getLogger(__name__)
+
+_CGROUP_V1 = NodeEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2")
+
+
+class RuntimeView(Protocol):
+    """What `RuntimeConditions` tells."""
+
+    @property
+    def handlers(self) -> tuple[RuntimeHandler, ...]: ...
+
+    @property
+    def supplemental_groups_policy(self) -> bool: ...
+
+    def runtime_errors(self) -> tuple[str, ...]: ...
+
+    def network_error(self) -> str | None: ...
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]: ...
+
+    async def poll(self) -> None: ...
+
+
+class Facts(Protocol):
+    """What `FactKeeper` keeps."""
+
+    @property
+    def facts(self) -> HostFacts: ...
+
+    @property
+    def gathered(self) -> asyncio.Event: ...
+
+    def subscribe(self, callback: Callable[[], None]) -> None: ...
+
+    async def image_disk_problem(self) -> NodeEvent | None: ...
+
+    async def run(self) -> None: ...
+
+
+class NodeMetrics(StartMetrics, Protocol):
+    """Times of the node's start."""
+
+    def ready(self) -> None:
+        """The API server was told that the node is ready."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAPI:
+    """Two clients, so that a status never stands in a queue. `reconnect` drops connections of `heartbeats`."""
+
+    requests: APIClient
+    heartbeats: APIClient
+    reconnect: Callable[[], Awaitable[None]] = field(default=no_reconnect)
+
+
+class NodeAgent:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        api: NodeAPI,
+        runtime: RuntimeView,
+        facts: Facts,
+        update_pod_cidr: Callable[[str], Awaitable[None]],
+        events: EventSink,
+        recorder: Recorder,
+        clock: Clock,
+        contributions: Contributions | None = None,
+        metrics: NodeMetrics | None = None,
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._facts = facts
+        self._events = events
+        self._clock = clock
+        self._contributions = contributions or Contributions()
+        self._metrics = metrics
+        self._unschedulable = False
+        self._announced = False
+        self._reported_first = False
+        self.known = KnownNode()
+        self._pod_cidr = PodCIDRHandover(update=update_pod_cidr)
+        self._registration = Registration(
+            client=api.requests,
+            settings=settings,
+            initial=self._initial,
+            recorder=recorder,
+            reset_extended=self._contributions.reset_extended,
+            metrics=metrics,
+        )
+        self.lease = NodeLease(
+            client=api.heartbeats,
+            node=settings.name,
+            duration_seconds=settings.lease_seconds,
+            clock=clock,
+            owner=self._reference,
+            on_failure=api.reconnect,
+        )
+        self.status = StatusLoop(
+            client=api.heartbeats,
+            settings=settings,
+            known=self.known,
+            compose=lambda node: compose(node, settings, self._inputs()),
+            events=events,
+            recorder=recorder,
+            clock=clock,
+            reconnect=api.reconnect,
+        )
+        self._watch = Reflector(
+            client=api.requests,
+            path=paths.NODES,
+            kind=Node,
+            query={"fieldSelector": f"metadata.name={settings.name}"},
+            on_change=self._seen,
+        )
+        self.known.subscribe(self._pod_cidr.take)
+        self.known.subscribe(self._schedulable)
+        self.status.on_accepted = self._accepted
+        runtime.subscribe(self.status.wake)
+        facts.subscribe(self.status.wake)
+
+    def current(self) -> Node:
+        """The node as last seen; before that, as it would register now."""
+        return self.known.node or self._initial().node
+
+    def host_ips(self) -> tuple[str, ...]:
+        """What pods are told as their host's addresses."""
+        return host_ips(self.current())
+
+    def wake(self) -> None:
+        """Something that a contribution tells has changed: look now."""
+        self.status.wake()
+
+    async def wait_registered(self) -> Node:
+        """The node, as soon as the API server has one."""
+        return await self.known.wait_appeared()
+
+    async def run(self) -> None:
+        """Registers, and keeps the node true until cancelled."""
+        self._announce()
+        services: dict[str, Callable[[], Awaitable[None]]] = {
+            "node facts": self._facts.run,
+            "node watch": self._watch.run,
+            "node lease": self._renew_lease,
+            "node status": self.status.run,
+            "node readiness": self._hasten,
+            "pod CIDR": self._pod_cidr.run,
+            "image file system": self._check_image_disk,
+        }
+        if self._settings.register:
+            services["node registration"] = self._keep_registered
+        async with running(services):
+            await asyncio.get_running_loop().create_future()
+
+    async def _keep_registered(self) -> None:
+        await self._facts.gathered.wait()
+        while True:
+            node, events = await self._registration.register()
+            self.known.take(node)
+            if not self._reported_first:
+                self._reported_first = True
+                for event in events:
+                    tell(self._events, event)
+            if is_ready(node):
+                self._accepted(node)
+            await self.known.wait_gone()
+            logger.warning("node was deleted, registers again", extra={"node": self._settings.name})
+
+    async def _renew_lease(self) -> None:
+        await self.known.wait_appeared()
+        await self.lease.run()
+
+    async def _hasten(self) -> None:
+        await self._facts.gathered.wait()
+        await hasten_readiness(
+            poll=self._runtime.poll, is_ready=lambda: is_ready(self._initial().node), ready=self.status.wake
+        )
+
+    async def _check_image_disk(self) -> None:
+        problem = await self._facts.image_disk_problem()
+        if problem is not None:
+            tell(self._events, problem)
+
+    def _announce(self) -> None:
+        if self._announced:
+            return
+        self._announced = True
+        tell(self._events, NodeEvent("Normal", "Starting", "Starting kubelet."))
+        if not self._facts.facts.machine.cgroup_v2:
+            tell(self._events, _CGROUP_V1)
+
+    def _initial(self) -> Composed:
+        return initial_node(self._settings, self._inputs())
+
+    def _inputs(self) -> NodeInputs:
+        said = self._contributions
+        problems = (self._runtime.network_error() or "", said.storage_problem(), said.shutdown_problem())
+        return NodeInputs(
+            now=whole_seconds(self._clock.now()),
+            facts=self._facts.facts,
+            errors=(*self._runtime.runtime_errors(), *(text for text in problems if text)),
+            pressures=said.pressures(),
+            devices=said.devices(),
+            handlers=self._runtime.handlers,
+            supplemental_groups_policy=self._runtime.supplemental_groups_policy,
+            volumes_in_use=said.volumes_in_use(),
+        )
+
+    def _reference(self) -> OwnerReference | None:
+        node = self.known.node
+        if node is None:
+            return None
+        return OwnerReference(api_version="v1", kind="Node", name=node.metadata.name, uid=node.metadata.uid)
+
+    def _seen(self, change: Change[Node]) -> None:
+        if change.new is None:
+            if change.old is not None:
+                self.known.forget(change.old.metadata.uid)
+            return
+        self.known.take(change.new)
+        ready = ready_condition(change.new)
+        if ready is not None and ready.status == "Unknown":
+            # A controller gave this node up, as after an outage: do not let it wait for the next round.
+            self.status.wake()
+
+    def _schedulable(self, node: Node) -> None:
+        if node.spec.unschedulable != self._unschedulable:
+            self._unschedulable = node.spec.unschedulable
+            reason = "NodeNotSchedulable" if self._unschedulable else "NodeSchedulable"
+            tell(self._events, status_event(self._settings.name, reason))
+
+    def _accepted(self, node: Node) -> None:
+        if self._metrics is not None and is_ready(node):
+            self._metrics.ready()
