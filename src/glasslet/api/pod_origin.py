@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 
 SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
@@ -29,3 +30,8 @@ def is_mirror(pod: Pod) -> bool:
 def static_hash(pod: Pod) -> str:
     """What a mirror of this static pod carries."""
     return pod.metadata.annotations.get(HASH_ANNOTATION, pod.metadata.uid)
+
+
+def stands_for(pod: Pod) -> PodUID:
+    """The UID of the pod that this API object shows: its own, or for a mirror that of the static pod."""
+    return PodUID(pod.metadata.annotations.get(MIRROR_ANNOTATION) or pod.metadata.uid)

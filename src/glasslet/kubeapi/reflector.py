@@ -48,7 +48,8 @@ class Change(Struct, Generic[T], frozen=True):
 
 
 class Reflector(Generic[T]):
-    """Owner of the local copy of `path`; `run()` keeps it current until cancelled."""
+    """Owner of the local copy of `path`; `run()` keeps it current until cancelled. `trim` takes off what nobody reads
+    before an object is kept."""
 
     def __init__(
         self,
@@ -58,12 +59,14 @@ class Reflector(Generic[T]):
         kind: type[T],
         query: Mapping[str, str] | None = None,
         on_change: Callable[[Change[T]], None],
+        trim: Callable[[T], T] | None = None,
     ) -> None:
         self._client = client
         self._path = path
         self._kind = kind
         self._query = dict(query or {})
         self._on_change = on_change
+        self._trim = trim or _whole
         self._objects: dict[Key, T] = {}
         self._version = ""
         self.synced = asyncio.Event()
@@ -106,7 +109,7 @@ class Reflector(Generic[T]):
         version = ""
         async for page in self._client.list_pages(self._path, self._kind, query=self._query):
             for item in page.items:
-                listed[_key(item)] = item
+                listed[_key(item)] = self._trim(item)
             version = page.resource_version
         gone = [self._objects[key] for key in self._objects.keys() - listed.keys()]
         before, self._objects, self._version = self._objects, listed, version
@@ -135,9 +138,13 @@ class Reflector(Generic[T]):
                 self._objects.pop(key, None)
                 self._on_change(Change(event.object, None))
             elif old is None or old.metadata.resource_version != event.object.metadata.resource_version:
-                self._objects[key] = event.object
-                self._on_change(Change(old, event.object))
+                new = self._objects[key] = self._trim(event.object)
+                self._on_change(Change(old, new))
         return brought
+
+
+def _whole(item: T) -> T:
+    return item
 
 
 def _key(item: HasMeta) -> Key:

@@ -1,4 +1,4 @@
-"""Everything a pod's status is built from, gathered by the pod's worker, turned into a PodStatus by `status.builder`."""
+"""What a pod's status is built from: gathered by the pod's worker, turned into a PodStatus by `status.builder`."""
 
 from __future__ import annotations
 

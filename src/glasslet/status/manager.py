@@ -4,8 +4,12 @@ Workers publish whole statuses; only the newest of each pod is kept and sent. Wi
 place where the current status of every pod is found.
 
     publish ──▶ newest status (one slot per pod) ──▶ writer of that pod ──▶ PATCH with UID ──▶ accepted
-                                                       ▲     │ Conflict, Unavailable, Throttled: again, with back-off
-                                                       └─────┘ NotFound, other UID: the pod is gone, forget it
+    finish  ──▶ nothing of the pod is in use           ▲     │ Unavailable, Throttled, ...: again, with back-off
+    changed ──▶ the API shows something else ──────────┘     │ NotFound, other UID: the watch brings what is there now
+                                                             ▼
+                                          finished, accepted and marked for deletion: DELETE with UID, grace 0
+
+Every ten seconds all pods are compared with the API: what others changed of ours is written back (behaviours.md §6).
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_mirror
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.concurrency.jitter import jittered
@@ -24,13 +29,16 @@ from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound, Throttled
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder, working_for
-from glasslet.record.stations import Station
+from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
 
 logger = logging.getLogger(__name__)
 
+RECONCILE_SECONDS = 10.0
+"""Between comparisons of everything (status.batch_period)."""
 _BACK_OFF_MIN = 0.1
 _BACK_OFF_MAX = 10.0
+_ENDED = ("Succeeded", "Failed")
 
 
 class PodStore(Protocol):
@@ -41,19 +49,30 @@ class PodStore(Protocol):
 
 
 class _Entry:
-    """One pod's slot: `dirty` while the newest status is not accepted yet."""
+    """One pod's slot. `accepted` is the status that the API object `accepted_uid` had, at version `version`."""
 
-    __slots__ = ("accepted", "pod", "status", "task")
+    __slots__ = (
+        *("accepted", "accepted_uid", "changed_at", "deleted", "finished"),
+        *("pod", "status", "task", "version", "written"),
+    )
 
     def __init__(self, pod: Pod, status: PodStatus) -> None:
         self.pod = pod
         self.status = status
+        self.changed_at = 0.0
         self.accepted: PodStatus | None = None
+        self.accepted_uid = ""
+        self.version = ""
+        self.written: Pod | None = None
+        """The answer to the last PATCH, as long as the watch is behind it."""
+        self.finished = False
+        self.deleted = ""
+        """UID of the object whose deletion the API accepted."""
         self.task: asyncio.Task[None] | None = None
 
 
 class StatusManager:
-    """Owner of "what have we told the API server"."""
+    """Owner of "what have we told the API server". `took` hears the seconds from a change to its acceptance."""
 
     def __init__(
         self,
@@ -61,12 +80,12 @@ class StatusManager:
         recorder: Recorder,
         client: APIClient | None = None,
         pods: PodStore | None = None,
-        on_accepted: Callable[[PodUID], None] | None = None,
+        took: Callable[[float], None] | None = None,
     ) -> None:
         self._recorder = recorder
         self._client = client
         self._pods = pods
-        self._on_accepted = on_accepted
+        self._took = took
         self._entries: dict[PodUID, _Entry] = {}
         self._group: asyncio.TaskGroup | None = None
 
@@ -74,15 +93,25 @@ class StatusManager:
         """Takes the newest status of a pod; an equal one changes nothing."""
         uid = PodUID(pod.metadata.uid)
         entry = self._entries.get(uid)
-        before = _ready(entry.status) if entry is not None else ""
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
         elif entry.status == status:
             entry.pod = pod
             return
-        if _ready(status) != before:
-            self._recorder.observed("condition Ready", before or "unknown", _ready(status))
         entry.pod, entry.status = pod, status
+        entry.changed_at = asyncio.get_running_loop().time() if self._client is not None else 0.0
+        self._send(entry)
+
+    def finish(self, pod: Pod, status: PodStatus) -> None:
+        """The last status published is the final one and nothing of the pod is in use any more: once it is accepted,
+        the API object may go, if somebody wants it gone."""
+        self.publish(pod, status)
+        uid = PodUID(pod.metadata.uid)
+        if self._client is None:
+            self.forget(uid)
+            return
+        entry = self._entries[uid]
+        entry.finished = True
         self._send(entry)
 
     def status_of(self, uid: PodUID) -> PodStatus | None:
@@ -101,11 +130,9 @@ class StatusManager:
         if entry is not None and entry.task is not None:
             entry.task.cancel()
 
-    def resend(self, uid: PodUID) -> None:
-        """The API shows another status than ours (changed by others, or a mirror pod was made anew): write it again."""
-        entry = self._entries.get(uid)
-        if entry is not None:
-            entry.accepted = None
+    def changed(self, uid: PodUID) -> None:
+        """The API object of this pod came, changed or went."""
+        if (entry := self._entries.get(uid)) is not None:
             self._send(entry)
 
     async def run(self) -> None:
@@ -114,60 +141,127 @@ class StatusManager:
             return
         async with asyncio.TaskGroup() as group:
             self._group = group
-            for entry in self._entries.values():
-                self._send(entry)
-            await asyncio.Event().wait()
+            try:
+                while True:
+                    for entry in tuple(self._entries.values()):
+                        self._compare(entry)
+                        self._send(entry)
+                    await asyncio.sleep(RECONCILE_SECONDS)
+            finally:
+                self._group = None
+
+    # -- what there is to do -------------------------------------------------------------------------------------------
+
+    def _known(self, entry: _Entry) -> Pod | None:
+        """The newest we know of the API object: the watched copy, or the answer to our own write if that is newer."""
+        seen = self._pods.api_pod(pod_ref(entry.pod)) if self._pods is not None else None
+        if seen is None or entry.written is None:
+            return seen
+        meta, written = seen.metadata, entry.written.metadata
+        if meta.uid != written.uid or _version(meta.resource_version) >= _version(written.resource_version):
+            entry.written = None
+            return seen
+        return entry.written
+
+    def _compare(self, entry: _Entry) -> None:
+        """Forgets an acceptance that somebody has undone since."""
+        known = self._known(entry)
+        if known is None or entry.accepted is None or known.metadata.resource_version == entry.version:
+            return
+        entry.version = known.metadata.resource_version
+        if status_patch(PodUID(known.metadata.uid), known.status, entry.status) is not None:
+            entry.accepted = None
 
     def _send(self, entry: _Entry) -> None:
+        """Starts the pod's writer if there is something to do."""
         if self._group is None or entry.task is not None:
             return
-        ref = pod_ref(entry.pod)
-        entry.task = self._group.create_task(self._write(entry, ref), name=f"status {ref}")
+        known = self._known(entry)
+        if known is None:
+            if entry.finished and self._pods is not None:
+                self._entries.pop(PodUID(entry.pod.metadata.uid), None)
+        elif not _told(entry, known) or _to_delete(entry, known):
+            ref = pod_ref(entry.pod)
+            entry.task = self._group.create_task(self._write(entry, ref), name=f"status {ref}")
+
+    # -- a pod's writer ------------------------------------------------------------------------------------------------
 
     async def _write(self, entry: _Entry, ref: PodRef) -> None:
         delay = _BACK_OFF_MIN
         try:
             with working_for(ref, station=Station.STATUS):
-                while entry.accepted != entry.status:
+                while (known := self._known(entry)) is not None:
                     try:
-                        if not await self._write_once(entry, ref):
+                        if not await self._step(entry, ref, known):
                             return
                         delay = _BACK_OFF_MIN
                     except APIError as error:
                         wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
                         logger.warning("status not accepted", extra={"error": str(error), "retry_seconds": wait})
-                        await asyncio.sleep(wait)
+                        with self._recorder.wait(WaitKind.BACK_OFF, on=f"status not accepted: {error.message}"):
+                            await asyncio.sleep(wait)
                         delay = min(delay * 2, _BACK_OFF_MAX)
         finally:
             entry.task = None
 
-    async def _write_once(self, entry: _Entry, ref: PodRef) -> bool:
-        """One PATCH of the newest status; False when there is nothing to write to."""
+    async def _step(self, entry: _Entry, ref: PodRef, known: Pod) -> bool:
+        """The next request; False when there is nothing to do, or nothing before the watch brings news."""
+        try:
+            if not _told(entry, known):
+                await self._patch(entry, ref, known)
+                return True
+            if _to_delete(entry, known):
+                await self._delete(entry, ref, known)
+                return True
+        except (NotFound, Conflict):
+            # It is gone, or another pod owns the name now.
+            pass
+        return False
+
+    async def _patch(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
         assert self._client is not None
-        known = self._pods.api_pod(ref) if self._pods else None
-        if known is None:
-            return False
-        ours = entry.status
-        base = entry.accepted if entry.accepted is not None else known.status
-        body = status_patch(PodUID(known.metadata.uid), base, ours)
+        ours, uid = entry.status, known.metadata.uid
+        body = status_patch(PodUID(uid), known.status, ours)
         if body is not None:
             path = paths.pod_status(ref.namespace, ref.name)
-            urgent = _ready(base) != _ready(ours)
+            urgent = _ready(known.status) != _ready(ours)
             with self._recorder.station(Station.STATUS, detail=ours.phase):
                 try:
-                    await self._client.patch(path, body, Pod, urgent=urgent)
-                except NotFound:
-                    return False
-                except Conflict:
-                    # Another UID owns the name now, or the object moved on: the watch brings the new one.
-                    return False
+                    entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
+                    known = entry.written
                 except Invalid as error:
                     # No repetition helps: said once, and again only when the status changes.
                     self._recorder.finding(f"API server refuses the status of the pod: {error.message}", pod=ref)
-        entry.accepted = ours
-        if self._on_accepted is not None:
-            self._on_accepted(PodUID(entry.pod.metadata.uid))
-        return True
+        entry.accepted, entry.accepted_uid, entry.version = ours, uid, known.metadata.resource_version
+        if body is not None and self._took is not None and entry.status is ours:
+            self._took(asyncio.get_running_loop().time() - entry.changed_at)
+
+    async def _delete(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
+        assert self._client is not None
+        with self._recorder.station(Station.GONE, detail="API object"):
+            await self._client.delete(paths.pod(ref.namespace, ref.name), uid=known.metadata.uid, grace_seconds=0)
+        entry.deleted = known.metadata.uid
+
+
+def _told(entry: _Entry, known: Pod) -> bool:
+    """Whether this API object has the newest status."""
+    return entry.accepted is not None and entry.accepted == entry.status and entry.accepted_uid == known.metadata.uid
+
+
+def _to_delete(entry: _Entry, known: Pod) -> bool:
+    """Whether the API object waits only for us. A mirror is not ours to delete: it shows a pod, it is none."""
+    return (
+        entry.finished
+        and entry.deleted != known.metadata.uid
+        and known.metadata.deletion_timestamp is not None
+        and not is_mirror(known)
+        and known.status.phase in _ENDED
+    )
+
+
+def _version(text: str) -> int:
+    """Versions of one object grow; one that is no number says nothing."""
+    return int(text) if text.isdigit() else 0
 
 
 def _ready(status: PodStatus) -> str:

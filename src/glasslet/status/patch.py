@@ -12,6 +12,7 @@ import msgspec
 
 from glasslet.api.codec import to_plain
 from glasslet.api.object import PodUID
+from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import PodCondition, PodStatus
 
 _NOT_OURS = ("nominated_node_name", "resource_claim_statuses", "extended_resource_claim_status")
@@ -41,8 +42,13 @@ def status_patch(uid: PodUID, theirs: PodStatus, ours: PodStatus) -> dict[str, A
 def _conditions(old: tuple[PodCondition, ...], new: tuple[PodCondition, ...]) -> list[dict[str, Any]]:
     before = {c.type: c for c in old}
     now = {c.type for c in new}
-    changed = [_explicit(c) for c in new if before.get(c.type) != c]
-    return changed + [{"$patch": "delete", "type": kind} for kind in before if kind not in now]
+    changed = [_explicit(c) for c in new if _ours(c) and before.get(c.type) != c]
+    return changed + [{"$patch": "delete", "type": kind} for kind in before if kind in OWNED and kind not in now]
+
+
+def _ours(condition: PodCondition) -> bool:
+    """Those of others in our list are copies, which may be older than what is there now."""
+    return condition.type in OWNED or (condition.type == DISRUPTION_TARGET and condition.reason == BY_KUBELET)
 
 
 def _explicit(condition: PodCondition) -> dict[str, Any]:
