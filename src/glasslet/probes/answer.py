@@ -1,0 +1,61 @@
+"""What one try of a probe gives, and the addresses that it goes to."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from msgspec import Struct
+
+from glasslet.api.container import Container
+from glasslet.probes.results import Parts, Verdict
+
+READ_BYTES = 10 * 1024
+"""Of a body or a command's output; more is not read (probe.body)."""
+USER_AGENT = "kube-probe/1.34"
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """`output`: what the event tells, in the Go kubelet's words. `error`: why it could not be run; then it is tried
+    again, and does not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
+
+    verdict: Verdict
+    output: str = ""
+    error: str = ""
+    timed_out: bool = False
+    parts: Parts = Parts()
+
+
+class Unprobeable(ValueError):
+    """The probe cannot be run as it is written; the text says why."""
+
+
+def port_number(port: int | str, container: Container) -> int:
+    """The number of a port that is given as number, as name of one of the container's ports, or as number in text.
+    Raises Unprobeable."""
+    number = port if isinstance(port, int) else _named(port, container)
+    if not 0 < number < 65536:
+        raise Unprobeable(f"invalid port number: {number}")
+    return number
+
+
+def join_host_port(host: str, port: int) -> str:
+    """`host:port`, IPv6 addresses in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_address(host: str) -> bool:
+    """Whether the host is an IP address: nobody has to be asked for it."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _named(name: str, container: Container) -> int:
+    for port in container.ports:
+        if port.name == name:
+            return port.container_port
+    if name.isascii() and name.isdigit():
+        return int(name)
+    raise Unprobeable(f"port {name} not found")

@@ -1,0 +1,250 @@
+"""The sockets of probes: made, connected, perhaps wrapped in TLS, and closed so that nothing lingers.
+
+Straight on the loop's socket calls: a probe is too short to pay for transports and protocols. Errors carry the Go
+kubelet's words, because people and tools know them from events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from time import perf_counter
+
+from msgspec.structs import replace
+
+from glasslet.probes.answer import is_address, join_host_port
+from glasslet.probes.results import Parts
+
+LINGER_SECONDS = 1
+"""probe.linger"""
+_LINGER = struct.pack("ii", 1, LINGER_SECONDS)
+_RESET = struct.pack("ii", 1, 0)
+_RECORD_BYTES = 16 * 1024 + 512
+_ACKNOWLEDGED = (5, 6, 7)
+"""TCP states FIN_WAIT2, TIME_WAIT, CLOSE: the other side knows that we are gone."""
+
+Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
+"""Addresses of a host name, in the order to try them. Raises OSError."""
+
+
+class ConnectionFailed(Exception):
+    """No connection, or it broke; the text is for the event."""
+
+
+class Stopwatch:
+    """Times the parts of a probe as they pass; a part that comes again (after a redirect) is added up."""
+
+    def __init__(self) -> None:
+        self.parts = Parts()
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """The next part begins."""
+        self._began = perf_counter()
+
+    def end(self, part: str) -> None:
+        """The part (a field of Parts) is over, the next one begins."""
+        now = perf_counter()
+        spent = (getattr(self.parts, part) or 0.0) + now - self._began
+        self.parts = replace(self.parts, **{part: spent})
+        self._began = now
+
+
+class Connection:
+    """A connected socket of a probe."""
+
+    def __init__(self, sock: socket.socket, tls: _TLS | None = None) -> None:
+        self._sock = sock
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+
+    async def send(self, data: bytes) -> None:
+        """Sends all of it. Raises ConnectionFailed."""
+        try:
+            if self._tls is not None:
+                await self._tls.send(data)
+            else:
+                await self._loop.sock_sendall(self._sock, data)
+        except OSError as error:
+            raise self._broken("write", error) from error
+
+    async def receive(self, limit: int = 65536) -> bytes:
+        """Some bytes; none at the end. Raises ConnectionFailed."""
+        try:
+            if self._tls is not None:
+                return await self._tls.receive(limit)
+            return await self._loop.sock_recv(self._sock, limit)
+        except OSError as error:
+            raise self._broken("read", error) from error
+
+    def close(self) -> None:
+        """Says goodbye and closes, without ever holding up the loop."""
+        close(self._sock)
+
+    def _broken(self, verb: str, error: OSError) -> ConnectionFailed:
+        if isinstance(error, ssl.SSLError):
+            return ConnectionFailed(f"tls: {error.reason or error}")
+        try:
+            ends = f"{_name(self._sock.getsockname())}->{_name(self._sock.getpeername())}"
+        except OSError:
+            ends = ""
+        return ConnectionFailed(f"{verb} tcp {ends}: {verb}: {in_words(error)}")
+
+
+async def connect(host: str, port: int, *, resolve: Resolve, watch: Stopwatch) -> socket.socket:
+    """A connected socket; `host` is an address or a name. Raises ConnectionFailed."""
+    watch.begin()
+    addresses: tuple[str, ...] = (host,)
+    if not is_address(host):
+        try:
+            addresses = await resolve(host)
+        except OSError as error:
+            raise ConnectionFailed(f"dial tcp: lookup {host}: {in_words(error)}") from error
+        finally:
+            watch.end("dns")
+    failure: OSError | None = None
+    for address in addresses:
+        try:
+            return await _connect(address, port)
+        except OSError as error:
+            failure = failure or error
+        finally:
+            watch.end("connect")
+    place = join_host_port(addresses[0] if addresses else host, port)
+    reason = in_words(failure) if failure is not None else "no addresses"
+    raise ConnectionFailed(f"dial tcp {place}: connect: {reason}") from failure
+
+
+async def secure(sock: socket.socket, host: str, *, watch: Stopwatch) -> Connection:
+    """TLS over a connected socket, whatever the certificate. Raises ConnectionFailed."""
+    watch.begin()
+    tls = _TLS(sock, None if is_address(host) else host)
+    try:
+        await tls.shake_hands()
+    except ssl.SSLError as error:
+        if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+            raise ConnectionFailed("http: server gave HTTP response to HTTPS client") from error
+        raise ConnectionFailed(f"tls: {error.reason or error}") from error
+    except EOFError as error:
+        raise ConnectionFailed("EOF") from error
+    except OSError as error:
+        raise Connection(sock)._broken("read", error) from error
+    finally:
+        watch.end("tls")
+    return Connection(sock, tls)
+
+
+def close(sock: socket.socket) -> None:
+    """Closes without waiting. With SO_LINGER the kernel holds a close() up until the other side has acknowledged the
+    end; so the end is sent first, and where nobody acknowledges it the socket is reset when the linger time is over."""
+    try:
+        sock.shutdown(socket.SHUT_WR)
+        if sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] not in _ACKNOWLEDGED:
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, _reset, sock)
+            return
+    except OSError:
+        _reset(sock)
+        return
+    sock.close()
+
+
+def in_words(error: OSError) -> str:
+    """As the Go kubelet says it: `connection refused`."""
+    if isinstance(error, socket.gaierror):
+        return "no such host" if error.errno in _NO_SUCH_HOST else str(error.strerror or error).lower()
+    # Not its own text: the loop replaces that.
+    text = os.strerror(error.errno) if error.errno else str(error)
+    return text[:1].lower() + text[1:]
+
+
+_NO_SUCH_HOST = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+
+
+async def _connect(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await asyncio.get_running_loop().sock_connect(sock, (address, port))
+    except BaseException:
+        _reset(sock)
+        raise
+    return sock
+
+
+def _reset(sock: socket.socket) -> None:
+    """Lets go at once: what is not acknowledged by now is nobody's any more."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    finally:
+        sock.close()
+
+
+def _name(address: tuple[str, int]) -> str:
+    return join_host_port(address[0], address[1])
+
+
+class _TLS:
+    """TLS without a transport: the library's state machine between us and the socket."""
+
+    def __init__(self, sock: socket.socket, server_name: str | None) -> None:
+        self._sock = sock
+        self._loop = asyncio.get_running_loop()
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object = _any_certificate().wrap_bio(self._in, self._out, server_hostname=server_name)
+
+    async def shake_hands(self) -> None:
+        """Raises ssl.SSLError, OSError, EOFError."""
+        while True:
+            try:
+                self._object.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                if not await self._fill():
+                    raise EOFError from None
+            else:
+                await self._flush()
+                return
+
+    async def send(self, data: bytes) -> None:
+        """Raises OSError."""
+        self._object.write(data)
+        await self._flush()
+
+    async def receive(self, limit: int) -> bytes:
+        """Raises OSError."""
+        while True:
+            try:
+                return self._object.read(limit)
+            except ssl.SSLWantReadError:
+                await self._flush()
+                if not await self._fill():
+                    return b""
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    async def _flush(self) -> None:
+        if data := self._out.read():
+            await self._loop.sock_sendall(self._sock, data)
+
+    async def _fill(self) -> bool:
+        data = await self._loop.sock_recv(self._sock, _RECORD_BYTES)
+        if data:
+            self._in.write(data)
+        return bool(data)
+
+
+@lru_cache(maxsize=1)
+def _any_certificate() -> ssl.SSLContext:
+    """A pod's certificate is its own matter: neither name nor issuer nor strength are looked at."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    return context

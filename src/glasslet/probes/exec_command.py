@@ -1,0 +1,39 @@
+"""exec probes: a command in the container that exits with 0."""
+
+from __future__ import annotations
+
+from glasslet.api.container import Container
+from glasslet.api.lifecycle import ExecAction
+from glasslet.api.object import ContainerID
+from glasslet.config.duration import Duration
+from glasslet.podspec.environment import expand_all
+from glasslet.probes.answer import READ_BYTES, Answer
+from glasslet.probes.results import Verdict
+from glasslet.runtime.errors import ExecTimeout, RuntimeCallError, RuntimeTimeout
+from glasslet.runtime.protocols import RuntimeService
+
+
+def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
+    """The command, `$(NAME)` replaced with what the manifest itself says: a variable whose value comes from elsewhere
+    is empty here, one that is not in `env` stays as written."""
+    return expand_all(action.command, {entry.name: entry.value for entry in container.env})
+
+
+async def probe_exec(
+    runtime: RuntimeService, instance: ContainerID, command: tuple[str, ...], *, timeout: float
+) -> Answer:
+    """Runs the command; the runtime ends it after `timeout` seconds."""
+    try:
+        result = await runtime.exec_sync(instance, command, timeout)
+    except (ExecTimeout, RuntimeTimeout):
+        output = f'command timed out: "{" ".join(command)}" timed out after {go_seconds(timeout)}'
+        return Answer(verdict=Verdict.FAILURE, output=output)
+    except RuntimeCallError as error:
+        return Answer(verdict=Verdict.UNKNOWN, error=str(error))
+    output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
+    return Answer(verdict=Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE, output=output)
+
+
+def go_seconds(seconds: float) -> str:
+    """`1s`, `1m30s`: as Go prints a duration."""
+    return str(Duration.of_nanoseconds(round(seconds * 10**9)))

@@ -1,0 +1,154 @@
+"""What survives the agent: which instances had started and were ready, so that a restart lets nothing flap.
+
+    memory = ProbeMemory(path=..., passing=results.passing, recorder=...)
+    memory.recall(instance) -> ProbeOutcome     memory.changed()     memory.run()
+
+A cache, never the truth: without it, or with a damaged one, pods are unready until they are probed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from glasslet.api.object import ContainerID
+from glasslet.host.files import Damaged, Intact, read_checked, write_checked
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.facts import ProbeOutcome
+
+logger = logging.getLogger(__name__)
+
+VERSION = 1
+SETTLE = 0.2
+"""Seconds between a change and the write: a burst of pods is one write."""
+RETRY = 10.0
+RECALLED_FOR = 600.0
+"""Seconds for which instances that no pod came for are carried over to the next file."""
+
+_NOTHING = ProbeOutcome()
+
+
+class Threads(Protocol):
+    """Runs a blocking call (`host.threads`)."""
+
+    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind) -> Any: ...
+
+
+class _State(Struct, frozen=True, kw_only=True):
+    version: int
+    started: tuple[ContainerID, ...] = ()
+    ready: tuple[ContainerID, ...] = ()
+
+
+class ProbeMemory:
+    """`passing` tells what is to be remembered now."""
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        passing: Callable[[], Mapping[ContainerID, ProbeOutcome]],
+        threads: Threads,
+        recorder: Recorder,
+    ) -> None:
+        self._path = path
+        self._passing = passing
+        self._threads = threads
+        self._recorder = recorder
+        self._dirty = asyncio.Event()
+        self._carry_over = True
+        self._written: _State | None = None
+        self._recalled = self._read()
+
+    def recall(self, instance: ContainerID) -> ProbeOutcome:
+        """What an earlier agent knew of the instance. Each is told once: from then on the results know better."""
+        return self._recalled.pop(instance, _NOTHING)
+
+    def changed(self) -> None:
+        """Something passes or does not pass any more."""
+        self._dirty.set()
+
+    async def run(self) -> None:
+        """Writes after changes, until cancelled; then once more what is not written yet."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(RECALLED_FOR, self._forget_recalled)
+        try:
+            while True:
+                await self._dirty.wait()
+                await asyncio.sleep(SETTLE)
+                self._dirty.clear()
+                if not await self._write_in_thread():
+                    await asyncio.sleep(RETRY)
+                    self._dirty.set()
+        finally:
+            timer.cancel()
+            self._write_at_the_end()
+
+    def _forget_recalled(self) -> None:
+        self._carry_over = False
+
+    def _state(self) -> _State:
+        known = {**(self._recalled if self._carry_over else {}), **self._passing()}
+        return _State(
+            version=VERSION,
+            started=tuple(sorted(one for one, outcome in known.items() if outcome.started)),
+            ready=tuple(sorted(one for one, outcome in known.items() if outcome.ready)),
+        )
+
+    async def _write_in_thread(self) -> bool:
+        state = self._state()
+        if state == self._written:
+            return True
+        data = msgspec.json.encode(state)
+        try:
+            await self._threads.run(
+                lambda: write_checked(self._path, data), on="file of probe results", kind=WaitKind.QUEUE
+            )
+        except OSError as error:
+            self._recorder.finding(f"probe results cannot be written to {self._path}: {error.strerror}")
+            return False
+        self._written = state
+        return True
+
+    def _write_at_the_end(self) -> None:
+        state = self._state()
+        if state == self._written:
+            return
+        try:
+            write_checked(self._path, msgspec.json.encode(state))
+        except OSError as error:
+            logger.warning("probe results not written", extra={"path": self._path, "error": str(error)})
+
+    def _read(self) -> dict[ContainerID, ProbeOutcome]:
+        try:
+            found = read_checked(self._path)
+        except OSError as error:
+            self._recorder.finding(f"probe results cannot be read from {self._path}: {error.strerror}")
+            return {}
+        if isinstance(found, Damaged):
+            self._recorder.finding(f"probe results of the last run are lost: {found.why}")
+        if not isinstance(found, Intact):
+            return {}
+        try:
+            state = msgspec.json.decode(found.data, type=_State)
+        except msgspec.DecodeError as error:
+            self._recorder.finding(f"probe results of the last run are lost: {self._path}: {error}")
+            return {}
+        if state.version != VERSION:
+            self._recorder.finding(
+                f"probe results of the last run are lost: {self._path} has version {state.version}, want {VERSION}"
+            )
+            return {}
+        self._written = state
+        ready = set(state.ready)
+        started = set(state.started)
+        return {
+            one: ProbeOutcome(started=True if one in started else None, ready=True if one in ready else None)
+            for one in ready | started
+        }
