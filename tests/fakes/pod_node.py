@@ -24,6 +24,7 @@ class FakeVolumes:
         self.takes = 0.0
         self.mounted: dict[PodUID, Mapping[str, MountedVolume]] = {}
         self.prepared = 0
+        self.refreshed: list[Pod] = []
 
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         self.prepared += 1
@@ -33,6 +34,12 @@ class FakeVolumes:
         volumes = {v.name: MountedVolume(name=v.name, path=f"/volumes/{v.name}") for v in pod.spec.volumes}
         self.mounted[PodUID(pod.metadata.uid)] = volumes
         return volumes
+
+    async def refresh(self, pod: Pod) -> None:
+        self.refreshed.append(pod)
+        await asyncio.sleep(self.takes)
+        if self.problem:
+            raise VolumeNotReady(self.problem)
 
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.pods.backoff import BackOffLimits
-from glasslet.pods.collaborators import Cgroups, Images, Observed, PodFiles, Volumes
+from glasslet.pods.collaborators import Cgroups, ConfigurationData, Images, Observed, PodFiles, Volumes
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.executor import Executor, Verbs
 from glasslet.pods.hooks import HookRunner
@@ -18,6 +18,7 @@ from glasslet.pods.post_start import PostStart
 from glasslet.pods.prepare_pod import PodPreparer
 from glasslet.pods.remove_pod import PodRemover
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.start_container import ContainerStarter
 from glasslet.pods.stop_pod import PodStopper
 from glasslet.podspec.request import NodeFacts
@@ -35,6 +36,7 @@ class PodServices:
     files: PodFiles
     cgroups: Cgroups
     node: Callable[[], NodeFacts]
+    data: ConfigurationData = field(default_factory=StandaloneData)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
 
@@ -57,6 +59,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         runtime=runtime,
         observed=observed,
         images=services.images,
+        data=services.data,
         volumes=services.volumes,
         files=files,
         sandboxes=sandboxes,
@@ -72,7 +75,9 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         report=report,
     )
     verbs = Verbs(
-        preparer=PodPreparer(volumes=services.volumes, files=files, cgroups=services.cgroups, report=report),
+        preparer=PodPreparer(
+            volumes=services.volumes, data=services.data, files=files, cgroups=services.cgroups, report=report
+        ),
         sandboxes=sandboxes,
         starter=starter,
         killer=killer,

@@ -11,6 +11,7 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.podspec.object_environment import ResolvedEnvironment
 from glasslet.runtime.admission import Admitted, Rejected
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
@@ -72,8 +73,27 @@ class Volumes(SubPaths, Protocol):
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         """All volumes by name. Raises VolumeNotReady."""
 
+    async def refresh(self, pod: Pod) -> None:
+        """Brings what changed into volumes that are mounted. Raises VolumeNotReady; then they stay as they were."""
+
     async def tear_down(self, ref: PodRef) -> None:
         """Unmounts everything of the pod; again and again is fine. Raises VolumeNotReady while something resists."""
+
+
+class ConfigurationData(Protocol):
+    """What pods take from objects of the API server: ConfigMaps, Secrets, services."""
+
+    def register(self, pod: Pod) -> None:
+        """The pod needs what it names from now on; again and again is fine."""
+
+    def forget(self, ref: PodRef) -> None:
+        """The pod needs nothing any more."""
+
+    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
+        """The part of the container's environment that is not in the pod. Raises ConfigError."""
+
+    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Credentials for a pull, in the order in which they are to be tried."""
 
 
 class PodFiles(Protocol):

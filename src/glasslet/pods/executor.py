@@ -77,6 +77,10 @@ class Executor:
                 break
         return failures
 
+    async def refresh(self, memory: PodMemory) -> None:
+        """Brings what changed into the volumes of a running pod."""
+        await self._verbs.preparer.refresh(memory)
+
     async def stop(self, memory: PodMemory, *, grace: int) -> None:
         """Stops all that runs of the pod within `grace` seconds. Raises StepFailed."""
         await self._verbs.stopper.stop(memory.pod, grace=grace)

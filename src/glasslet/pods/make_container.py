@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
-from glasslet.pods.collaborators import WARNING, Images, Observed, PodFiles, SubPaths
+from glasslet.pods.collaborators import WARNING, ConfigurationData, Images, Observed, PodFiles, SubPaths
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
@@ -48,6 +48,7 @@ class ContainerMaker:
         runtime: RuntimeService,
         observed: Observed,
         images: Images,
+        data: ConfigurationData,
         volumes: SubPaths,
         files: PodFiles,
         sandboxes: SandboxCreator,
@@ -57,6 +58,7 @@ class ContainerMaker:
         self._runtime = runtime
         self._observed = observed
         self._images = images
+        self._data = data
         self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
@@ -107,7 +109,8 @@ class ContainerMaker:
 
     async def _image(self, memory: PodMemory, container: Container, sandbox: SandboxSpec) -> Image:
         with self._recorder.station(Station.IMAGE, container=container.name, detail=container.image):
-            found = await self._images.ensure(memory.pod, container, sandbox=sandbox, auths=())
+            auths = await self._data.credentials(memory.pod, container.image)
+            found = await self._images.ensure(memory.pod, container, sandbox=sandbox, auths=auths)
             if isinstance(found, Image):
                 return found
             # Asked again soon after a failed pull, the image manager tells when it will try again: then that counts.
@@ -126,6 +129,7 @@ class ContainerMaker:
         pod, container, node = memory.pod, action.container, self._node()
         ips = node.host_ips if pod.spec.host_network else home.sandbox.ips
         volumes = memory.volumes or {}
+        environment = await self._data.environment(pod, container)
         request = ContainerRequest(
             pod=pod,
             container=container,
@@ -134,6 +138,9 @@ class ContainerMaker:
             node=node,
             pod_ips=ips,
             volumes=volumes,
+            envs_from=environment.envs_from,
+            key_refs=environment.key_refs,
+            references_resolved=environment.resolved,
             etc_hosts=await self._files.etc_hosts(pod, ips),
             termination_log=await self._files.termination_log(pod, container),
             target_id=_target(memory, action, home),

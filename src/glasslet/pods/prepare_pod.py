@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.pods.collaborators import WARNING, Cgroups, PodFiles, Volumes
+from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, Volumes
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed
@@ -13,16 +13,27 @@ from glasslet.volumes.errors import VolumeNotReady
 class PodPreparer:
     """Prepares pods, and gives back what it prepared."""
 
-    def __init__(self, *, volumes: Volumes, files: PodFiles, cgroups: Cgroups, report: Reporting) -> None:
+    def __init__(
+        self,
+        *,
+        volumes: Volumes,
+        data: ConfigurationData,
+        files: PodFiles,
+        cgroups: Cgroups,
+        report: Reporting,
+    ) -> None:
         self._volumes = volumes
+        self._data = data
         self._files = files
         self._cgroups = cgroups
         self._recorder = report.recorder
         self._events = report.events
+        self._clock = report.clock
 
     async def prepare(self, memory: PodMemory) -> None:
         """Makes everything and notes it in `memory`. Raises StepFailed."""
         pod, ref = memory.pod, memory.ref
+        self._data.register(pod)
         with self._recorder.station(Station.CGROUP):
             try:
                 memory.cgroup_parent = await self._cgroups.ensure(pod)
@@ -38,12 +49,28 @@ class PodPreparer:
                 self._events(ref, WARNING, "Failed", f"error making pod data directories: {error}")
                 raise StepFailed(POD_LEVEL, "the pod's directories could not be made") from error
             try:
+                self._looks(memory)
                 volumes = await self._volumes.prepare(pod)
             except VolumeNotReady as problem:
                 self._events(ref, WARNING, "FailedMount", problem.message)
                 raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
         memory.volumes = volumes
         memory.went_well(POD_LEVEL)
+
+    async def refresh(self, memory: PodMemory) -> None:
+        """Brings what changed into the volumes of a running pod. A failure is told and changes nothing else."""
+        self._data.register(memory.pod)
+        self._looks(memory)
+        try:
+            await self._volumes.refresh(memory.pod)
+        except VolumeNotReady as problem:
+            self._events(memory.ref, WARNING, "FailedMount", problem.message)
+
+    def _looks(self, memory: PodMemory) -> None:
+        # Noted before the look: what changes during it is news again.
+        memory.stale = False
+        memory.refreshed_for = memory.pod
+        memory.refreshed_at = self._clock.monotonic()
 
     async def give_back(self, memory: PodMemory) -> None:
         """Unmounts the volumes and removes the cgroup of a pod without containers. Raises StepFailed."""
@@ -55,3 +82,4 @@ class PodPreparer:
         except OSError as error:
             raise StepFailed(POD_LEVEL, f"the pod's cgroup could not be removed: {error.strerror}") from error
         memory.volumes = None
+        self._data.forget(memory.ref)

@@ -64,6 +64,12 @@ class PodMemory:
     """The runtime was asked what it holds of the pod since this worker began."""
     volumes: Mapping[str, MountedVolume] | None = None
     """None: not prepared."""
+    refreshed_at: float | None = None
+    """Monotonic time at which the volumes were last made or brought up to date by this agent."""
+    refreshed_for: Pod | None = None
+    """The pod as it was then."""
+    stale: bool = False
+    """Something that the volumes were made from has changed since."""
     cgroup_parent: str = ""
     start_failures: dict[str, Waiting] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)

@@ -41,6 +41,7 @@ from glasslet.pods.lifecycle import (
 from glasslet.pods.making_room import Victim, wait_for_room
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.planner import PlannedWait
+from glasslet.pods.refresh import refresh_due
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusKeeper
@@ -133,6 +134,11 @@ class PodWorker:
             self.memory.holds.clear()
         self._mail.wake()
 
+    def refresh(self) -> None:
+        """Something that the pod takes its data from changed, or is there at last."""
+        self.memory.stale = True
+        self.wake(retry=True)
+
     def changed(self) -> None:
         """The runtime's side of the pod changed. A resting worker looks by itself; a busy one at least tells."""
         if not self._resting and self._observed.synced.is_set():
@@ -219,6 +225,7 @@ class PodWorker:
         match settled:
             case Quiet():
                 self._waits.show(settled.waits)
+                await self._refresh_volumes(settled.next_at)
                 await self._rest(self._until(settled.next_at))
             case RanOut():
                 self._advance(RanToCompletion(grace=termination_grace(self.memory.pod)))
@@ -228,6 +235,21 @@ class PodWorker:
                 self._advance(StopRequested(grace=termination_grace(self.memory.pod), verdict=verdict))
             case _:
                 assert_never(settled)
+
+    async def _refresh_volumes(self, next_at: datetime | None) -> None:
+        """Brings news into the volumes of a running pod. Whatever else is to be done meanwhile goes first: a server that
+        does not answer must not keep a container from its restart. What was broken off is still due then."""
+        seen = self._observed.get(self.ref.uid)
+        now, every = self._report.clock.monotonic(), self._settings.sync_frequency
+        if seen is None or seen.ready_sandbox() is None or not refresh_due(self.memory, now=now, every=every):
+            return
+        async with asyncio.TaskGroup() as group:
+            refreshing = group.create_task(self._executor.refresh(self.memory), name=f"{self.ref} refresh")
+            news = group.create_task(self._mail.wait(self._until(next_at)), name=f"{self.ref} mail")
+            await asyncio.wait((refreshing, news), return_when=asyncio.FIRST_COMPLETED)
+            if refreshing.cancel():
+                self.memory.stale = True
+            news.cancel()
 
     def _goes_on(self) -> bool:
         """Takes in mail between two rounds of a sync."""

@@ -129,6 +129,11 @@ class PodWorkers:
         if (worker := self._workers.get(uid)) is not None:
             worker.wake(retry=retry)
 
+    def refresh(self, uid: PodUID) -> None:
+        """An object that the pod takes its data from changed, or is there at last."""
+        if (worker := self._workers.get(uid)) is not None:
+            worker.refresh()
+
     def wake_all(self, *, retry: bool = False) -> None:
         """The same for every pod: the network became ready, the runtime came back."""
         for worker in self._workers.values():

@@ -1,0 +1,27 @@
+"""Configuration data of an agent without API server: there is none beyond what stands in the pod."""
+
+from __future__ import annotations
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.podspec.object_environment import UNRESOLVED, ResolvedEnvironment
+from glasslet.runtime.protocols import RegistryAuth
+
+
+class StandaloneData:
+    """Implements `collaborators.ConfigurationData`."""
+
+    def register(self, pod: Pod) -> None:
+        """Nothing is kept for anybody."""
+
+    def forget(self, ref: PodRef) -> None:
+        """Nothing was kept."""
+
+    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
+        """Nothing can be resolved; what needs it is refused where it is used."""
+        return UNRESOLVED
+
+    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Pulls are anonymous."""
+        return ()
