@@ -18,8 +18,8 @@ class MountedVolume(Struct, frozen=True, kw_only=True):
 
 
 class SubPath(Struct, frozen=True, kw_only=True):
-    """One volumeMount that shows only a part of its volume. `index` is its position in the container, `path` is relative
-    to the volume and holds no `..`; whether links lead out of the volume is for those to check who open it."""
+    """One volumeMount that shows only a part of its volume. `index` is its position in the container, `path` is
+    relative to the volume and holds no `..`; whether links lead out of the volume is for those to check who open it."""
 
     index: int
     volume: str
