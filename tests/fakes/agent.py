@@ -179,6 +179,9 @@ class Agent:
             "address": "127.0.0.1",
             "resolvConf": str(resolv_conf),
             "failSwapOn": False,
+            # The machine has one tree of cgroups for all agents that tests run: who wants some says where of its own.
+            "cgroupsPerQOS": False,
+            "enforceNodeAllocatable": [],
             "authentication": {"webhook": {"enabled": False}, "anonymous": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             **extra,
