@@ -1,0 +1,132 @@
+"""Figures of groups where every controller has a tree of its own (cgroup v1)."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from glasslet.stats.figures import CgroupFigures, Details, MemoryFigures, Part, Transfers
+from glasslet.stats.kernel_text import contents, keyed, limit, lines, number
+
+_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+class CgroupV1:
+    """Groups below `<root>/<controller>`; `root` is /sys/fs/cgroup on a real machine. A group's name is its path below
+    a controller (`/kubepods/pod1`), "/" is the whole machine."""
+
+    def __init__(self, root: str) -> None:
+        self._cpu = f"{root}/cpu"
+        self._accounting = f"{root}/cpuacct"
+        self._memory = f"{root}/memory"
+        self._pids = f"{root}/pids"
+        self._block = f"{root}/blkio"
+        # Without swap accounting the files are missing for every group: asking once is enough.
+        self._swap = os.path.exists(f"{self._memory}/memory.memsw.usage_in_bytes")
+
+    def exists(self, group: str) -> bool:
+        """Whether there is such a group."""
+        return os.path.isdir(self._memory + group) or os.path.isdir(self._accounting + group)
+
+    def read(self, group: str, parts: Part) -> CgroupFigures | None:
+        """Its figures; None if there is no such group. The kernel gives no pressure of groups here."""
+        group = group.rstrip("/")
+        cpu, memory = self.read_cpu(group), self._read_memory(group)
+        if cpu is None and memory is None:
+            return None
+        return CgroupFigures(
+            taken_at=time.time_ns(),
+            cpu=cpu,
+            memory=memory,
+            processes=len(self.processes(group)) if parts & (Part.PROCESSES | Part.DETAILS) else None,
+            details=self._read_details(group) if parts & Part.DETAILS else None,
+        )
+
+    def read_cpu(self, group: str) -> int | None:
+        """Nanoseconds of CPU that it used so far."""
+        return number(contents(f"{self._accounting}{group}/cpuacct.usage"))
+
+    def processes(self, group: str) -> list[bytes]:
+        """Ids of the processes in it, without those of groups below."""
+        return contents(f"{self._memory}{group}/cgroup.procs").split()
+
+    def _read_memory(self, group: str) -> MemoryFigures | None:
+        folder = self._memory + group
+        usage = number(contents(f"{folder}/memory.usage_in_bytes"))
+        if usage is None:
+            return None
+        stat = keyed(contents(f"{folder}/memory.stat"))
+
+        def total(key: bytes) -> int:
+            return int(stat.get(b"total_" + key) or stat.get(key) or 0)
+
+        inactive = total(b"inactive_file")
+        swap_limit: int | None = 0
+        if self._swap:
+            swap_limit = limit(contents(f"{folder}/memory.memsw.limit_in_bytes"))
+        return MemoryFigures(
+            usage=usage,
+            working_set=max(usage - inactive, 0),
+            rss=total(b"rss"),
+            cache=total(b"cache"),
+            mapped_file=total(b"mapped_file"),
+            swap=total(b"swap"),
+            active_file=total(b"active_file"),
+            inactive_file=inactive,
+            faults=int(stat.get(b"pgfault", 0)),
+            major_faults=int(stat.get(b"pgmajfault", 0)),
+            limit=limit(contents(f"{folder}/memory.limit_in_bytes")),
+            swap_limit=swap_limit,
+        )
+
+    def _read_details(self, group: str) -> Details:
+        ticks = keyed(contents(f"{self._accounting}{group}/cpuacct.stat"))
+        bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat"))
+        memory, pids = self._memory + group, self._pids + group
+        oom = keyed(contents(f"{memory}/memory.oom_control"))
+        return Details(
+            user=int(ticks.get(b"user", 0)) * _TICK,
+            system=int(ticks.get(b"system", 0)) * _TICK,
+            periods=int(bandwidth.get(b"nr_periods", 0)),
+            throttled_periods=int(bandwidth.get(b"nr_throttled", 0)),
+            throttled=int(bandwidth.get(b"throttled_time", 0)),
+            shares=number(contents(f"{self._cpu}{group}/cpu.shares")) or 0,
+            period=number(contents(f"{self._cpu}{group}/cpu.cfs_period_us")) or 0,
+            quota=number(contents(f"{self._cpu}{group}/cpu.cfs_quota_us")),
+            kernel_memory=number(contents(f"{memory}/memory.kmem.usage_in_bytes")) or 0,
+            max_usage=number(contents(f"{memory}/memory.max_usage_in_bytes")) or 0,
+            limit_hits=number(contents(f"{memory}/memory.failcnt")) or 0,
+            soft_limit=limit(contents(f"{memory}/memory.soft_limit_in_bytes")) or 0,
+            oom_kills=int(oom.get(b"oom_kill", 0)),
+            threads=number(contents(f"{pids}/pids.current")) or 0,
+            threads_max=number(contents(f"{pids}/pids.max")) or 0,
+            transfers=self._read_transfers(self._block + group),
+        )
+
+    def _read_transfers(self, folder: str) -> tuple[Transfers, ...]:
+        sizes = _by_device(contents(f"{folder}/blkio.throttle.io_service_bytes_recursive"))
+        if not sizes:
+            return ()
+        counts = _by_device(contents(f"{folder}/blkio.throttle.io_serviced_recursive"))
+        return tuple(
+            Transfers(
+                device,
+                read_bytes=size.get(b"Read", 0),
+                written_bytes=size.get(b"Write", 0),
+                reads=counts.get(device, {}).get(b"Read", 0),
+                writes=counts.get(device, {}).get(b"Write", 0),
+            )
+            for device, size in sizes.items()
+        )
+
+
+def _by_device(data: bytes) -> dict[str, dict[bytes, int]]:
+    """Lines of `major:minor operation number`; the last line is a sum without device."""
+    found: dict[str, dict[bytes, int]] = {}
+    if lines(data) <= 1:
+        return found
+    for line in data.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2].isdigit():
+            found.setdefault(words[0].decode(), {})[words[1]] = int(words[2])
+    return found

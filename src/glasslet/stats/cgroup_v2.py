@@ -1,0 +1,162 @@
+"""Figures of groups in the one tree of cgroup v2."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Pressure, Transfers
+from glasslet.stats.kernel_text import contents, keyed, limit, number, pressure
+
+_PER_MICROSECOND = 1000
+_MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
+
+
+class CgroupV2:
+    """Groups below `root` (/sys/fs/cgroup on a real machine), named by their path there. `meminfo`: the machine's
+    /proc/meminfo, because the kernel keeps no memory figures of the root group but memory.stat."""
+
+    def __init__(self, root: str, *, meminfo: str = "/proc/meminfo") -> None:
+        self._root = root
+        self._meminfo = meminfo
+
+    def exists(self, group: str) -> bool:
+        """Whether there is such a group."""
+        return os.path.isdir(self._root + group)
+
+    def read(self, group: str, parts: Part) -> CgroupFigures | None:
+        """Its figures; None if there is no such group."""
+        folder = self._root + group.rstrip("/")
+        stat = keyed(contents(f"{folder}/cpu.stat"))
+        memory = self._read_memory(folder)
+        cpu = _nanoseconds(stat, b"usage_usec") if b"usage_usec" in stat else None
+        if cpu is None and memory is None:
+            return None
+        cpu_pressure, memory_pressure, io_pressure = self._read_pressure(folder, parts)
+        return CgroupFigures(
+            taken_at=time.time_ns(),
+            cpu=cpu,
+            memory=memory,
+            processes=len(self.processes(group)) if parts & (Part.PROCESSES | Part.DETAILS) else None,
+            cpu_pressure=cpu_pressure,
+            memory_pressure=memory_pressure,
+            io_pressure=io_pressure,
+            details=_read_details(folder, stat) if parts & Part.DETAILS else None,
+        )
+
+    def read_cpu(self, group: str) -> int | None:
+        """Nanoseconds of CPU that it used so far."""
+        stat = keyed(contents(f"{self._root}{group.rstrip('/')}/cpu.stat"))
+        return _nanoseconds(stat, b"usage_usec") if stat else None
+
+    def processes(self, group: str) -> list[bytes]:
+        """Ids of the processes in it, without those of groups below."""
+        return contents(f"{self._root}{group.rstrip('/')}/cgroup.procs").split()
+
+    def _read_pressure(self, folder: str, parts: Part) -> tuple[Pressure, Pressure, Pressure]:
+        if not parts & Part.PRESSURE:
+            return (NO_PRESSURE, NO_PRESSURE, NO_PRESSURE)
+        cpu, memory, io = (pressure(contents(f"{folder}/{name}.pressure")) for name in ("cpu", "memory", "io"))
+        return cpu, memory, io
+
+    def _read_memory(self, folder: str) -> MemoryFigures | None:
+        stat = keyed(contents(f"{folder}/memory.stat"))
+        if not stat:
+            return None
+        usage = number(contents(f"{folder}/memory.current"))
+        if usage is None:
+            return _memory(stat, int(stat.get(b"anon", 0)) + int(stat.get(b"file", 0)), swap=self._swap_in_use())
+        swap_limit = contents(f"{folder}/memory.swap.max")
+        return _memory(
+            stat,
+            usage,
+            swap=number(contents(f"{folder}/memory.swap.current")) or 0,
+            # No file: swap is not accounted, so none is given.
+            swap_limit=limit(swap_limit) if swap_limit else 0,
+            memory_limit=limit(contents(f"{folder}/memory.max")),
+        )
+
+    def _swap_in_use(self) -> int:
+        machine = dict(line.split(b":", 1) for line in contents(self._meminfo).splitlines() if b":" in line)
+
+        def size(key: bytes) -> int:
+            words = machine.get(key, b"0").split()
+            return int(words[0]) * 1024
+
+        return size(b"SwapTotal") - size(b"SwapFree")
+
+
+def _memory(
+    stat: dict[bytes, bytes],
+    usage: int,
+    *,
+    swap: int,
+    swap_limit: int | None = None,
+    memory_limit: int | None = None,
+) -> MemoryFigures:
+    inactive = int(stat.get(b"inactive_file", 0))
+    return MemoryFigures(
+        usage=usage,
+        working_set=max(usage - inactive, 0),
+        rss=int(stat.get(b"anon", 0)),
+        cache=int(stat.get(b"file", 0)),
+        mapped_file=int(stat.get(b"file_mapped", 0)),
+        swap=swap,
+        active_file=int(stat.get(b"active_file", 0)),
+        inactive_file=inactive,
+        faults=int(stat.get(b"pgfault", 0)),
+        major_faults=int(stat.get(b"pgmajfault", 0)),
+        limit=memory_limit,
+        swap_limit=swap_limit,
+    )
+
+
+def _read_details(folder: str, stat: dict[bytes, bytes]) -> Details:
+    quota, _, period = contents(f"{folder}/cpu.max").partition(b" ")
+    weight = number(contents(f"{folder}/cpu.weight"))
+    events = keyed(contents(f"{folder}/memory.events"))
+    return Details(
+        user=_nanoseconds(stat, b"user_usec"),
+        system=_nanoseconds(stat, b"system_usec"),
+        periods=int(stat.get(b"nr_periods", 0)),
+        throttled_periods=int(stat.get(b"nr_throttled", 0)),
+        throttled=_nanoseconds(stat, b"throttled_usec"),
+        shares=_shares(weight) if weight else 0,
+        period=number(period) or 0,
+        quota=number(quota),
+        max_usage=number(contents(f"{folder}/memory.peak")) or 0,
+        soft_limit=limit(contents(f"{folder}/memory.min")) or 0,
+        oom_kills=int(events.get(b"oom_kill", 0)),
+        threads=number(contents(f"{folder}/pids.current")) or 0,
+        threads_max=number(contents(f"{folder}/pids.max")) or 0,
+        transfers=_transfers(contents(f"{folder}/io.stat")),
+    )
+
+
+def _nanoseconds(stat: dict[bytes, bytes], key: bytes) -> int:
+    return int(stat.get(key, 0)) * _PER_MICROSECOND
+
+
+def _shares(weight: int) -> int:
+    """The inverse of the kubelet's own way from shares to weight (behaviours.md §16)."""
+    return _MIN_SHARES + (weight - 1) * (_MAX_SHARES - _MIN_SHARES) // (_MAX_WEIGHT - 1)
+
+
+def _transfers(data: bytes) -> tuple[Transfers, ...]:
+    found = []
+    for line in data.splitlines():
+        if not (words := line.split()):
+            continue
+        device = words[0]
+        values = dict(word.split(b"=", 1) for word in words if b"=" in word)
+        if values:
+            found.append(
+                Transfers(
+                    device.decode(),
+                    read_bytes=int(values.get(b"rbytes", 0)),
+                    written_bytes=int(values.get(b"wbytes", 0)),
+                    reads=int(values.get(b"rios", 0)),
+                    writes=int(values.get(b"wios", 0)),
+                )
+            )
+    return tuple(found)

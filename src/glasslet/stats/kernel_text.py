@@ -1,0 +1,75 @@
+"""The few forms in which the kernel writes figures into files. Pure; what cannot be read is absent, never an error."""
+
+from __future__ import annotations
+
+import os
+
+from glasslet.stats.figures import NO_PRESSURE, Pressure, Stall
+
+UNLIMITED = 1 << 62
+"""The kernel rounds "no limit" to pages: anything above this is none."""
+_READ = 1 << 16
+
+
+def contents(path: str) -> bytes:
+    """A small file of the kernel; empty if it is not there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        data = os.read(descriptor, _READ)
+        if len(data) < _READ:
+            return data
+        parts = [data]
+        while data := os.read(descriptor, _READ):
+            parts.append(data)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def number(data: bytes) -> int | None:
+    """A single number; None for `max`, -1, and what is none."""
+    text = data.strip()
+    return int(text) if text.isdigit() else None
+
+
+def limit(data: bytes) -> int | None:
+    """A limit in bytes; None if it limits nothing."""
+    found = number(data)
+    return found if found is None or found <= UNLIMITED else None
+
+
+def keyed(data: bytes) -> dict[bytes, bytes]:
+    """Lines of `key value`."""
+    words = data.split()
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
+def lines(data: bytes) -> int:
+    """How many lines there are."""
+    return data.count(b"\n")
+
+
+def pressure(data: bytes) -> Pressure:
+    """A pressure file; its microseconds become nanoseconds."""
+    found = {line.split(b" ", 1)[0]: _stall(line) for line in data.splitlines() if line}
+    if not found:
+        return NO_PRESSURE
+    return Pressure(some=found.get(b"some", Stall()), full=found.get(b"full", Stall()))
+
+
+def _stall(line: bytes) -> Stall:
+    values = dict(word.split(b"=", 1) for word in line.split() if b"=" in word)
+    try:
+        return Stall(
+            avg10=float(values.get(b"avg10", 0)),
+            avg60=float(values.get(b"avg60", 0)),
+            avg300=float(values.get(b"avg300", 0)),
+            total=int(values.get(b"total", 0)) * 1000,
+        )
+    except ValueError:
+        return Stall()

@@ -1,0 +1,92 @@
+"""What only the machine as a whole has: limits of tasks, time of boot, CPUs, block devices."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from glasslet.stats.kernel_text import contents, number
+
+
+class TaskLimit(Struct, frozen=True, kw_only=True):
+    """`maximum`: the lower of kernel.pid_max and kernel.threads-max; `current`: all tasks of the node. None: unknown.
+    Source: behaviours.md §15."""
+
+    maximum: int | None = None
+    current: int | None = None
+
+
+class Sockets(Struct, frozen=True, kw_only=True):
+    """How the CPUs are built; at least 1 of each where the machine does not say."""
+
+    sockets: int = 1
+    cores: int = 1
+
+
+def task_limit(proc: str = "/proc") -> TaskLimit:
+    """Tasks that there are and may be."""
+    limits = [number(contents(f"{proc}/sys/kernel/{name}")) for name in ("pid_max", "threads-max")]
+    known = [limit for limit in limits if limit is not None]
+    words = contents(f"{proc}/loadavg").split()
+    current = number(words[3].partition(b"/")[2]) if len(words) > 3 else None
+    return TaskLimit(maximum=min(known, default=None), current=current)
+
+
+def boot_time(proc: str = "/proc") -> datetime | None:
+    """When the machine was started."""
+    for line in contents(f"{proc}/stat").splitlines():
+        if line.startswith(b"btime ") and (seconds := number(line[6:])) is not None:
+            return datetime.fromtimestamp(seconds, UTC)
+    return None
+
+
+def cpu_topology(cpuinfo: bytes) -> Sockets:
+    """Sockets and physical cores of a /proc/cpuinfo."""
+    cores: set[tuple[bytes, bytes]] = set()
+    socket, processors = b"0", 0
+    for line in cpuinfo.splitlines():
+        key, _, value = (part.strip() for part in line.partition(b":"))
+        if key == b"processor":
+            processors += 1
+        elif key == b"physical id":
+            socket = value
+        elif key == b"core id":
+            cores.add((socket, value))
+    if not cores:
+        return Sockets(cores=max(processors, 1))
+    return Sockets(sockets=len({socket for socket, _ in cores}), cores=len(cores))
+
+
+def own_cgroup(cgroup_file: bytes, *, unified: bool) -> str:
+    """The group a process is in, from its /proc/<pid>/cgroup; "" where CPU and memory are accounted in different ones,
+    which is no group at all."""
+    paths: dict[str, str] = {}
+    for line in cgroup_file.decode("utf-8", "replace").splitlines():
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        paths.update(dict.fromkeys(controllers.split(","), path))
+    if unified:
+        return paths.get("", "")
+    cpu, memory = paths.get("cpu", ""), paths.get("memory", "")
+    if not cpu or cpu != memory:
+        return ""
+    return paths.get("name=systemd") or cpu
+
+
+class BlockDevices:
+    """Names of block devices, looked up once each."""
+
+    def __init__(self, sys: str = "/sys") -> None:
+        self._folder = f"{sys}/dev/block"
+        self._known: dict[str, str] = {}
+
+    def name(self, numbers: str) -> str:
+        """`/dev/sda` for `8:0`; "" if the machine does not know it."""
+        if numbers not in self._known:
+            try:
+                target = os.path.basename(os.readlink(f"{self._folder}/{numbers}"))
+            except OSError:
+                target = ""
+            self._known[numbers] = f"/dev/{target}" if target else ""
+        return self._known[numbers]
