@@ -237,7 +237,7 @@ class PodWorker:
                 assert_never(settled)
 
     async def _refresh_volumes(self, next_at: datetime | None) -> None:
-        """Brings news into the volumes of a running pod. Whatever else is to be done meanwhile goes first: a server that
+        """Brings news into the volumes of a running pod. Whatever else is to be done goes first: a server that
         does not answer must not keep a container from its restart. What was broken off is still due then."""
         seen = self._observed.get(self.ref.uid)
         now, every = self._report.clock.monotonic(), self._settings.sync_frequency

@@ -26,27 +26,29 @@ class DownwardAPIVolume:
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Shows the fields as they are now. Raises VolumeProblem, OSError."""
-        source = request.volume.downward_api or DownwardAPIVolumeSource()
-        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
-        files = field_files(source.items, request.pod, self._field_text, mode=mode)
-        return await self._volumes.show(self.name, request, files, in_memory=True)
+        return await self._volumes.show(self.name, request, self._files, in_memory=True)
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Removes it. Raises OSError."""
         await self._volumes.tear_down(self.name, uid, volume)
 
+    async def _files(self, request: VolumeRequest) -> Files:
+        source = request.volume.downward_api or DownwardAPIVolumeSource()
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        return field_files(source.items, request.pod, self._field_text, mode=mode)
+
 
 def field_files(items: Iterable[DownwardAPIVolumeFile], pod: Pod, field_text: FieldText, *, mode: int) -> Files:
     """One file for each item. Raises VolumeProblem that names all that is wrong."""
     files: dict[str, FileContent] = {}
-    problems: list[str] = []
+    problems: list[VolumeProblem] = []
     for item in items:
         try:
             text = field_text(item, pod)
         except VolumeProblem as problem:
-            problems.append(str(problem))
+            problems.append(problem)
         else:
             files[item.path] = FileContent(data=text.encode(), mode=mode if item.mode is None else item.mode)
     if problems:
-        raise VolumeProblem(joined(problems))
+        raise joined(problems)
     return files

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from glasslet.api.pod import Pod
 from glasslet.api.volume import EmptyDirVolumeSource
 from glasslet.concurrency.clock import Clock
-from glasslet.host.atomic_files import Files, write_together
+from glasslet.host.atomic_files import DATA, Files, write_together
 from glasslet.host.files import make_directory
 from glasslet.host.layout import RootLayout
 from glasslet.host.mount_table import resolved
@@ -20,11 +20,16 @@ from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.empty_dir_size import tmpfs_size
 from glasslet.volumes.ownership import give_to_group
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeRequest, volume_key
+from glasslet.volumes.problems import SourceUnreachable
 
 _MODE = 0o777
 _NOTES = "kubernetes.io/empty-dir"
 _WRAPPED = "wrapped_"
 _READY = "ready"
+
+
+Collect = Callable[[VolumeRequest], Awaitable[Files]]
+"""Gathers the files of a volume. Raises VolumeProblem, SourceUnreachable where nobody could be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +50,21 @@ class FileVolumes:
         self._clock = clock
         self._memory = memory
 
-    async def show(self, plugin: str, request: VolumeRequest, files: Files, *, in_memory: bool) -> MountedVolume:
-        """Makes the volume hold exactly these files. Raises OSError."""
+    async def show(self, plugin: str, request: VolumeRequest, collect: Collect, *, in_memory: bool) -> MountedVolume:
+        """Makes the volume hold exactly the files that `collect` gives. Where its source cannot be asked, a volume that
+        was filled before stays as it is. Raises VolumeProblem, OSError."""
         uid, name = request.pod.metadata.uid, request.volume.name
         path = self._root.volume(uid, plugin, name)
         notes = self._root.volume_notes(uid, _NOTES, f"{_WRAPPED}{name}")
-        if not _is_ready(path, notes, in_memory):
+        ready = _is_ready(path, notes, in_memory)
+        shown = MountedVolume(name=name, path=path, read_only=True, selinux_relabel=True)
+        try:
+            files = await collect(request)
+        except SourceUnreachable:
+            if ready and os.path.exists(f"{path}/{DATA}"):
+                return shown
+            raise
+        if not ready:
             await self._make(request, path, notes, in_memory)
         for inside in nested_mounts(request):
             # Other volumes are mounted in this one, which is read-only by then.
@@ -59,7 +73,7 @@ class FileVolumes:
         group = context.fs_group if context is not None else None
         finish = partial(_give, path, group) if group is not None else lambda version: None
         write_together(path, files, now=self._clock.now(), finish=finish)
-        return MountedVolume(name=name, path=path, read_only=True, selinux_relabel=True)
+        return shown
 
     async def tear_down(self, plugin: str, uid: str, volume: str) -> None:
         """Removes the volume with all it holds. Raises OSError."""

@@ -1,11 +1,26 @@
-"""Several problems in one text."""
+"""What can be wrong with the sources of a volume, and several problems as one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+
+from glasslet.kubeapi.errors import APIError, Throttled, Unauthorized, Unavailable
+from glasslet.volumes.plugin import VolumeProblem
 
 
-def joined(problems: Iterable[str]) -> str:
+class SourceUnreachable(VolumeProblem):
+    """Nobody could be asked. A volume that holds files already goes on with them."""
+
+
+def source_problem(error: APIError) -> VolumeProblem:
+    """What a failed request means for a volume."""
+    unreachable = isinstance(error, Unavailable | Throttled | Unauthorized)
+    return SourceUnreachable(error.message) if unreachable else VolumeProblem(error.message)
+
+
+def joined(problems: Sequence[VolumeProblem]) -> VolumeProblem:
     """One problem as it is, several in brackets, each of them once: the form that tools know from upstream."""
-    distinct = list(dict.fromkeys(problems))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+    distinct = list(dict.fromkeys(str(problem) for problem in problems))
+    text = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
+    unreachable = all(isinstance(problem, SourceUnreachable) for problem in problems)
+    return SourceUnreachable(text) if unreachable else VolumeProblem(text)

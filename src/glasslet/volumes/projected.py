@@ -20,7 +20,7 @@ from glasslet.volumes.downward_api import field_files
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_files
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
-from glasslet.volumes.problems import joined
+from glasslet.volumes.problems import joined, source_problem
 from glasslet.volumes.secret import read_secret
 from glasslet.volumes.token_files import common_user, token_for
 
@@ -49,22 +49,25 @@ class ProjectedVolume:
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Shows all sources as they are now; where two give the same path, the later one counts. Raises VolumeProblem
         that names all that is wrong, OSError."""
-        source = request.volume.projected or ProjectedVolumeSource()
-        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
-        files: dict[str, FileContent] = {}
-        problems: list[str] = []
-        for projection in source.sources:
-            try:
-                files.update(await self._project(projection, request.pod, mode))
-            except VolumeProblem as problem:
-                problems.append(str(problem))
-        if problems:
-            raise VolumeProblem(joined(problems))
-        return await self._volumes.show(self.name, request, files, in_memory=True)
+        return await self._volumes.show(self.name, request, self._files, in_memory=True)
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Removes it. Raises OSError."""
         await self._volumes.tear_down(self.name, uid, volume)
+
+    async def _files(self, request: VolumeRequest) -> Files:
+        source = request.volume.projected or ProjectedVolumeSource()
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        files: dict[str, FileContent] = {}
+        problems: list[VolumeProblem] = []
+        for projection in source.sources:
+            try:
+                files.update(await self._project(projection, request.pod, mode))
+            except VolumeProblem as problem:
+                problems.append(problem)
+        if problems:
+            raise joined(problems)
+        return files
 
     async def _project(self, one: VolumeProjection, pod: Pod, mode: int) -> Files:
         namespace = pod.metadata.namespace
@@ -90,7 +93,7 @@ class ProjectedVolume:
         try:
             token = await self._from.tokens.get(token_for(source, pod))
         except APIError as error:
-            raise VolumeProblem(error.message) from error
+            raise source_problem(error) from error
         return _private_file(source.path, token.encode(), pod, mode)
 
     async def _trust_bundle(self, source: ClusterTrustBundleProjection, pod: Pod, mode: int) -> Files:
@@ -109,7 +112,7 @@ class ProjectedVolume:
             else:
                 raise VolumeProblem("ClusterTrustBundle projection requires either name or signerName to be set")
         except APIError as error:
-            raise VolumeProblem(error.message) from error
+            raise source_problem(error) from error
         return _private_file(source.path, anchors, pod, mode)
 
 

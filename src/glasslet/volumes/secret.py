@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from glasslet.api.configdata import Secret
 from glasslet.api.volume import SecretVolumeSource
+from glasslet.host.atomic_files import Files
 from glasslet.kubeapi.errors import APIError, NotFound
 from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.data_sources import Objects
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, secret_files
-from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.plugin import VolumeRequest
+from glasslet.volumes.problems import source_problem
 
 
 class SecretVolume:
@@ -23,16 +25,18 @@ class SecretVolume:
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Shows the Secret as it is now. Raises VolumeProblem, OSError."""
-        source = request.volume.secret or SecretVolumeSource()
-        optional = bool(source.optional)
-        found = await read_secret(self._objects, request.pod.metadata.namespace, source.secret_name, optional=optional)
-        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
-        files = secret_files(found, source.items, mode=mode, optional=optional)
-        return await self._volumes.show(self.name, request, files, in_memory=True)
+        return await self._volumes.show(self.name, request, self._files, in_memory=True)
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Removes it. Raises OSError."""
         await self._volumes.tear_down(self.name, uid, volume)
+
+    async def _files(self, request: VolumeRequest) -> Files:
+        source = request.volume.secret or SecretVolumeSource()
+        optional = bool(source.optional)
+        found = await read_secret(self._objects, request.pod.metadata.namespace, source.secret_name, optional=optional)
+        mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
+        return secret_files(found, source.items, mode=mode, optional=optional)
 
 
 async def read_secret(objects: Objects, namespace: str, name: str, *, optional: bool) -> Secret | None:
@@ -42,6 +46,6 @@ async def read_secret(objects: Objects, namespace: str, name: str, *, optional: 
     except NotFound as error:
         if optional:
             return None
-        raise VolumeProblem(error.message) from error
+        raise source_problem(error) from error
     except APIError as error:
-        raise VolumeProblem(error.message) from error
+        raise source_problem(error) from error
