@@ -18,6 +18,7 @@ from glasslet.runtime.model import (
     RuntimeStatus,
 )
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
+from glasslet.runtime.usage import ContainerUsage, SandboxUsage
 
 
 class RegistryAuth(Struct, frozen=True, kw_only=True):
@@ -74,6 +75,16 @@ class RuntimeService(Protocol):
 
     def hints(self) -> AsyncIterator[RuntimeHint]:
         """Endless stream of hints that something changed; ends by raising `RuntimeCallError` when it cannot go on."""
+
+
+class RuntimeStats(Protocol):
+    """The statistics calls of CRI RuntimeService, apart because only few ask for them. A runtime may not have them:
+    RuntimeCallError with code UNIMPLEMENTED."""
+
+    async def container_stats(self, container: ContainerID) -> ContainerUsage: ...
+    async def list_container_stats(self, sandbox: SandboxID | None = None) -> tuple[ContainerUsage, ...]: ...
+    async def sandbox_stats(self, sandbox: SandboxID) -> SandboxUsage: ...
+    async def list_sandbox_stats(self) -> tuple[SandboxUsage, ...]: ...
 
 
 class RuntimeHint(Struct, frozen=True, kw_only=True):

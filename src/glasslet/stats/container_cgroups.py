@@ -17,8 +17,8 @@ class ContainerCgroups:
         self._known: dict[str, str] = {}
 
     def find(self, own: str, pod_cgroup: str) -> str:
-        """The group of the container or sandbox with this id; "" if there is none (any more). `pod_cgroup`: its pod's, "" where
-        pods have none."""
+        """The group of the container or sandbox with this id; "" if there is none (any more). `pod_cgroup`: its
+        pod's, "" where pods have none."""
         known = self._known.get(own)
         if known is not None:
             return known

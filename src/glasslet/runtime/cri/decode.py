@@ -89,8 +89,8 @@ def decode_container(status: container_pb2.ContainerStatus, sandbox: SandboxID) 
         phase=_PHASES.get(status.state, ContainerPhase.UNKNOWN),
         sandbox_id=sandbox,
         created_at=_required_time(status.created_at),
-        started_at=_time(status.started_at),
-        finished_at=_time(status.finished_at),
+        started_at=decode_time(status.started_at),
+        finished_at=decode_time(status.finished_at),
         exit_code=status.exit_code,
         reason=status.reason,
         message=status.message,
@@ -165,7 +165,7 @@ def decode_filesystem(usage: image_pb2.FilesystemUsage) -> FilesystemUsage:
         mountpoint=usage.fs_id.mountpoint,
         used_bytes=usage.used_bytes.value,
         inodes_used=usage.inodes_used.value,
-        timestamp=_time(usage.timestamp),
+        timestamp=decode_time(usage.timestamp),
     )
 
 
@@ -209,7 +209,7 @@ def _required_time(nanoseconds: int) -> datetime:
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
-def _time(nanoseconds: int) -> datetime | None:
+def decode_time(nanoseconds: int) -> datetime | None:
     """Nanoseconds since the epoch; 0 means that it did not happen."""
     return _required_time(nanoseconds) if nanoseconds > 0 else None
 

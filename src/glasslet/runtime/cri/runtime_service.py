@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
-from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2
+from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
 from glasslet.runtime.cri.calls import Calls
 from glasslet.runtime.cri.decode import (
     decode_container,
@@ -18,6 +18,7 @@ from glasslet.runtime.cri.decode import (
     decode_sandbox,
     lacking,
 )
+from glasslet.runtime.cri.decode_stats import decode_container_usage, decode_sandbox_usage
 from glasslet.runtime.cri.encode_container import encode_container
 from glasslet.runtime.cri.encode_linux import encode_resources
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
@@ -30,6 +31,7 @@ from glasslet.runtime.errors import NotFound
 from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
 from glasslet.runtime.protocols import RuntimeHint
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
+from glasslet.runtime.usage import ContainerUsage, SandboxUsage
 
 KUBELET_API_VERSION = "0.1.0"
 """What a kubelet says of itself in Version; runtimes of v1 do not look at it."""
@@ -228,6 +230,39 @@ class CRIRuntime:
         if not sandboxes and not containers:
             return None
         return join_pod(uid, sandboxes, containers, observed_at=observed_at)
+
+    async def container_stats(self, container: ContainerID) -> ContainerUsage:
+        """What one container uses."""
+        request = stats_pb2.ContainerStatsRequest(container_id=container)
+        answer: stats_pb2.ContainerStatsResponse = await self._calls.call(
+            Verb.CONTAINER_STATS, request, timeout=self._timeouts.request
+        )
+        return decode_container_usage(answer.stats)
+
+    async def list_container_stats(self, sandbox: SandboxID | None = None) -> tuple[ContainerUsage, ...]:
+        """What all containers use, or those of one sandbox."""
+        chosen = stats_pb2.ContainerStatsFilter(pod_sandbox_id=sandbox) if sandbox else None
+        request = stats_pb2.ListContainerStatsRequest(filter=chosen)
+        answer: stats_pb2.ListContainerStatsResponse = await self._calls.call(
+            Verb.LIST_CONTAINER_STATS, request, timeout=self._timeouts.request
+        )
+        return tuple(decode_container_usage(stats) for stats in answer.stats)
+
+    async def sandbox_stats(self, sandbox: SandboxID) -> SandboxUsage:
+        """What one sandbox uses with all that is in it."""
+        request = stats_pb2.PodSandboxStatsRequest(pod_sandbox_id=sandbox)
+        answer: stats_pb2.PodSandboxStatsResponse = await self._calls.call(
+            Verb.POD_SANDBOX_STATS, request, timeout=self._timeouts.request
+        )
+        return decode_sandbox_usage(answer.stats)
+
+    async def list_sandbox_stats(self) -> tuple[SandboxUsage, ...]:
+        """What all sandboxes use."""
+        request = stats_pb2.ListPodSandboxStatsRequest()
+        answer: stats_pb2.ListPodSandboxStatsResponse = await self._calls.call(
+            Verb.LIST_POD_SANDBOX_STATS, request, timeout=self._timeouts.request
+        )
+        return tuple(decode_sandbox_usage(stats) for stats in answer.stats)
 
     def hints(self) -> AsyncIterator[RuntimeHint]:
         """Hints from wherever this runtime gives them."""

@@ -9,6 +9,7 @@ from glasslet.runtime.cri.verbs import Verb
 
 OPERATIONS = {
     "attach",
+    "container_stats",
     "container_status",
     "create_container",
     "exec",
@@ -16,9 +17,12 @@ OPERATIONS = {
     "get_container_events",
     "image_fs_info",
     "image_status",
+    "list_container_stats",
     "list_containers",
     "list_images",
     "list_podsandbox",
+    "list_podsandbox_stats",
+    "podsandbox_stats",
     "podsandbox_status",
     "port_forward",
     "pull_image",
