@@ -15,11 +15,13 @@ USER_AGENT = "kube-probe/1.34"
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """`output`: what the event tells, in the Go kubelet's words. `error`: why it could not be run; then it is tried
-    again, and does not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
+    """`output`: what the event tells, in the Go kubelet's words. `brief`: the same in short for records, without what a
+    container said or a URL holds: there may be secrets in it. `error`: why it could not be run; then it is tried again,
+    and does not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
 
     verdict: Verdict
     output: str = ""
+    brief: str = ""
     error: str = ""
     timed_out: bool = False
     parts: Parts = Parts()

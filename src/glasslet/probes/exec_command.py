@@ -27,11 +27,12 @@ async def probe_exec(
         result = await runtime.exec_sync(instance, command, timeout)
     except (ExecTimeout, RuntimeTimeout):
         output = f'command timed out: "{" ".join(command)}" timed out after {go_seconds(timeout)}'
-        return Answer(verdict=Verdict.FAILURE, output=output)
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
     except RuntimeCallError as error:
         return Answer(verdict=Verdict.UNKNOWN, error=str(error))
     output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
-    return Answer(verdict=Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE, output=output)
+    verdict = Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE
+    return Answer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
 
 
 def go_seconds(seconds: float) -> str:

@@ -54,15 +54,16 @@ async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> A
         else:
             limit = go_seconds(timeout)
             output = f'timeout: failed to connect service "{address}" within {limit}: context deadline exceeded'
-        return Answer(verdict=Verdict.FAILURE, output=output, timed_out=True, parts=parts)
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, timed_out=True, parts=parts)
     except grpc.aio.AioRpcError as error:
-        return Answer(verdict=Verdict.FAILURE, output=_in_words(error), parts=parts)
+        output = _in_words(error)
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, parts=parts)
     finally:
         await channel.close(None)
     if status != _SERVING:
         output = f'service unhealthy (responded with "{_STATUSES.get(status, str(status))}")'
-        return Answer(verdict=Verdict.FAILURE, output=output, parts=parts)
-    return Answer(verdict=Verdict.SUCCESS, output="service healthy", parts=parts)
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, parts=parts)
+    return Answer(verdict=Verdict.SUCCESS, brief="service healthy", parts=parts)
 
 
 def encode_service(service: str) -> bytes:

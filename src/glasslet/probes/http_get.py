@@ -121,15 +121,17 @@ class _Exchange:
             body = await reader.body(head, READ_BYTES)
         except (ConnectionFailed, BadResponse) as error:
             return Answer(verdict=Verdict.FAILURE, error=str(error), parts=self._watch.parts)
+        brief = f"status {head.status}"
         if not 200 <= head.status < 400:
             # Never the body: it may hold what not everybody who sees events should.
             output = f"HTTP probe failed with statuscode: {head.status}"
-            return Answer(verdict=Verdict.FAILURE, output=output, parts=self._watch.parts)
+            return Answer(verdict=Verdict.FAILURE, output=output, brief=brief, parts=self._watch.parts)
         if head.status >= 300:
             output = f"Probe terminated redirects, Response body: {body.decode(errors='replace')}"
-            return Answer(verdict=Verdict.WARNING, output=output, parts=self._watch.parts)
-        return Answer(verdict=Verdict.SUCCESS, output=str(head.status), parts=self._watch.parts)
+            return Answer(verdict=Verdict.WARNING, output=output, brief=brief, parts=self._watch.parts)
+        return Answer(verdict=Verdict.SUCCESS, brief=brief, parts=self._watch.parts)
 
     def _failed(self, why: str, *, timed_out: bool = False) -> Answer:
         output = f'Get "{self._url}": {why}'
-        return Answer(verdict=Verdict.FAILURE, output=output, timed_out=timed_out, parts=self._watch.parts)
+        brief = "no answer in time" if timed_out else why
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=brief, timed_out=timed_out, parts=self._watch.parts)

@@ -37,13 +37,15 @@ def in_words(kind: ProbeKind, probe: Probe) -> str:
 def _handler(probe: Probe) -> str:
     if probe.http_get is not None:
         action = probe.http_get
-        return f"{(action.scheme or 'http').lower()} {action.host}:{action.port}{action.path or '/'}"
+        # Without the query: there may be a token in it.
+        path = action.path.partition("?")[0] or "/"
+        return f"{(action.scheme or 'http').lower()} {action.host}:{action.port}{path}"
     if probe.tcp_socket is not None:
         return f"tcp {probe.tcp_socket.host}:{probe.tcp_socket.port}"
     if probe.grpc is not None:
         service = f" {probe.grpc.service}" if probe.grpc.service else ""
         return f"grpc :{probe.grpc.port}{service}"
     if probe.exec is not None:
-        command = " ".join(probe.exec.command)
+        command = " ".join(" ".join(probe.exec.command).split())
         return f"exec {command if len(command) <= COMMAND_SHOWN else command[: COMMAND_SHOWN - 1] + '…'}"
     return "without a handler"

@@ -70,18 +70,17 @@ class Prober:
         timeout = timing_of(probe).timeout
         began = perf_counter()
         stalled = 0.0
-        answer = Answer(verdict=Verdict.UNKNOWN)
         tries = 0
-        for tries in range(1, TRIES + 1):
+        while True:
             with Lateness(timeout / _STEPS) as lateness:
                 answer = await self._try(probe, subject, timeout)
+            tries += 1
             stalled += lateness.seconds
             late = self._repeat_late and answer.timed_out and lateness.seconds >= _LATE_SHARE * timeout
-            if not answer.error and not late:
-                break
+            if tries == TRIES or not (answer.error or late):
+                return Tried(answer=answer, tries=tries, total=perf_counter() - began, stalled=stalled)
             if late:
                 self._recorder.decided("probe again: the agent itself was late", late_s=round(lateness.seconds, 3))
-        return Tried(answer=answer, tries=tries, total=perf_counter() - began, stalled=stalled)
 
     async def _try(self, probe: Probe, subject: Subject, timeout: float) -> Answer:
         try:

@@ -20,7 +20,7 @@ from glasslet.probes.kinds import ProbeKind
 from glasslet.runtime.facts import ProbeOutcome
 
 SHOWN = 256
-"""Characters of a failed probe's output that are kept."""
+"""Characters of a note or an error that are kept."""
 
 
 class Verdict(StrEnum):
@@ -43,7 +43,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 class ProbeResult(Struct, frozen=True, kw_only=True):
     """One probe. `began`: wall time. `total`: seconds, tries included. `late`: seconds by which it began too late;
-    `stalled`: seconds for which the agent itself stood still while it ran. `note`: what it said when it did not pass;
+    `stalled`: seconds for which the agent itself stood still while it ran. `note`: the outcome in short (`status 503`);
     `error`: why it could not be run, then it does not count."""
 
     kind: ProbeKind

@@ -17,8 +17,8 @@ async def probe_tcp(host: str, port: int, *, timeout: float, resolve: Resolve) -
             sock = await connect(host, port, resolve=resolve, watch=watch)
     except TimeoutError:
         output = f"dial tcp {join_host_port(host, port)}: i/o timeout"
-        return Answer(verdict=Verdict.FAILURE, output=output, timed_out=True, parts=watch.parts)
+        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, timed_out=True, parts=watch.parts)
     except ConnectionFailed as error:
-        return Answer(verdict=Verdict.FAILURE, output=str(error), parts=watch.parts)
+        return Answer(verdict=Verdict.FAILURE, output=str(error), brief=str(error), parts=watch.parts)
     close(sock)
-    return Answer(verdict=Verdict.SUCCESS, output="connected", parts=watch.parts)
+    return Answer(verdict=Verdict.SUCCESS, brief="connected", parts=watch.parts)

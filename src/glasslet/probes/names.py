@@ -1,0 +1,36 @@
+"""Host names in probes, looked up by the node's resolver."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from glasslet.record.stations import WaitKind
+
+_WITHIN = 10.0
+
+
+class Threads(Protocol):
+    """Runs a blocking call (`host.threads`)."""
+
+    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind, within: float) -> Any: ...
+
+
+class NameResolver:
+    """`connection.Resolve`: look-ups hang when name servers do, so they have threads."""
+
+    def __init__(self, *, threads: Threads) -> None:
+        self._threads = threads
+
+    async def __call__(self, host: str) -> tuple[str, ...]:
+        """The host's addresses. Raises OSError."""
+
+        def look_up() -> tuple[str, ...]:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+        addresses: tuple[str, ...] = await self._threads.run(
+            look_up, on=f"look-up of {host}", kind=WaitKind.PROBE, within=_WITHIN
+        )
+        return addresses
