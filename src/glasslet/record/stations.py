@@ -40,3 +40,4 @@ class WaitKind(StrEnum):
     HOOK = "hook"
     EXIT = "exit"
     PAUSE = "pause"
+    CGROUP = "cgroup"

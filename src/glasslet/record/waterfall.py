@@ -7,7 +7,7 @@ runtime > API > the pod itself > waiting > no agent > glasslet that was at it; w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -137,7 +137,7 @@ def find_window(record: PodRecord, events: tuple[Event, ...], *, now: float) -> 
     return Window(start, max(now, start), "now")
 
 
-def _pieces(record: PodRecord, events: Iterable[Event], window: Window, *, now: float) -> list[_Piece]:
+def _pieces(record: PodRecord, events: Sequence[Event], window: Window, *, now: float) -> list[_Piece]:
     pieces = []
     for event in events:
         if isinstance(event, StationSpan) and event.start <= window.end:
@@ -154,7 +154,17 @@ def _pieces(record: PodRecord, events: Iterable[Event], window: Window, *, now: 
         for wait in record.waits
         if not wait.station
     ]
+    pieces += _agent_starts(record, events)
     return [piece for piece in pieces if piece.start <= window.end]
+
+
+def _agent_starts(record: PodRecord, events: Iterable[Event]) -> Iterator[_Piece]:
+    """From the beginning of a new agent until it comes to this pod: its start-up, whose parts are in its own record."""
+    arrivals = [e.start for e in events if isinstance(e, StationSpan) and e.station in _ARRIVALS]
+    for gap in record.gaps:
+        came = min((start for start in arrivals if start >= gap.end), default=None)
+        if came is not None:
+            yield _Piece("agent starts", "", gap.end, came)
 
 
 def _waits(record: PodRecord, events: Iterable[Event], *, now: float) -> list[Waited]:

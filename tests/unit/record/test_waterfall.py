@@ -173,3 +173,10 @@ def test_any_record_is_accounted_for_to_the_millisecond(seed: int) -> None:
     for row in answer.rows:
         assert row.busy_ms <= answer.total_ms + 0.01
         assert all(0 <= span.start_ms <= span.end_ms <= answer.total_ms + 0.01 for span in row.spans)
+
+
+def test_start_of_a_new_agent_has_a_name_in_the_pods_trace() -> None:
+    gap = AgentGap(BASE + 1, BASE + 3)
+    known = replace(record(station("seen", 0, 0), station("woken", 3.5, 3.5), ready(4)), gaps=(gap,))
+    answer = waterfall(known, now=BASE + 10)
+    assert [row.busy_ms for row in answer.rows if row.name == "agent starts"] == [500.0]
