@@ -180,3 +180,31 @@ async def test_reflector_sees_list_watch_and_relist_after_gone() -> None:
         assert [p.metadata.name for p in reflector.all()] == ["c"]
         running.cancel()
     assert sorted(changes) == ["+a", "+b", "+c", "-a", "-b"]
+
+
+async def test_any_number_of_watches_leaves_requests_free() -> None:
+    """There is a watch for each ConfigMap and Secret of the node's pods."""
+    watching = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal watching
+        if "watch" not in request.query:
+            return web.json_response(pod("a"))
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        watching += 1
+        await asyncio.sleep(60)
+        return stream
+
+    async def watch(client: HTTPAPIClient) -> None:
+        async for _ in client.watch("/api/v1/pods", Pod, resource_version="1"):
+            pass
+
+    async with server(handler) as (client, _), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(watch(client)) for _ in range(50)]
+        async with asyncio.timeout(10):
+            while watching < 50:
+                await asyncio.sleep(0.01)
+        assert (await client.get("/api/v1/namespaces/default/pods/a", Pod)).metadata.name == "a"
+        for task in tasks:
+            task.cancel()

@@ -26,7 +26,7 @@ from glasslet.record.stations import WaitKind
 T = TypeVar("T")
 
 _PAGE = 500
-_CONNECTIONS = 32
+_REQUESTS = 32
 _TIMEOUT = 30.0
 _LINE_LIMIT = 32 * 1024 * 1024
 
@@ -76,6 +76,8 @@ class HTTPAPIClient:
         self._clock = clock
         self._metrics = metrics
         self._limiter = limiter
+        # Requests are counted, not connections: each watch takes one, and there is one for each ConfigMap and Secret.
+        self._slots = asyncio.Semaphore(_REQUESTS)
         self._timeout = timeout
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._credentials = Credentials(config=config, clock=clock)
@@ -171,13 +173,16 @@ class HTTPAPIClient:
                 await asyncio.sleep(delay)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
         with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
-            response = await self._open(verb, path, query=query, body=body, content_type=content_type, limits=limits)
-            try:
-                return await response.read()
-            except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
-            finally:
-                response.release()
+            async with self._slots:
+                response = await self._open(
+                    verb, path, query=query, body=body, content_type=content_type, limits=limits
+                )
+                try:
+                    return await response.read()
+                except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                    raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
+                finally:
+                    response.release()
 
     async def _open(
         self,
@@ -252,7 +257,7 @@ class HTTPAPIClient:
         if self._config.server.startswith("https://"):
             with _MemoryFiles() as files:
                 context = tls_context(self._config, identity, files.path)
-        connector = aiohttp.TCPConnector(ssl=context, limit=_CONNECTIONS, keepalive_timeout=60)
+        connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=60)
         auth = None
         if self._config.username:
             auth = aiohttp.BasicAuth(self._config.username, self._config.password)
