@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
@@ -9,8 +11,19 @@ from glasslet.podspec.object_environment import UNRESOLVED, ResolvedEnvironment
 from glasslet.runtime.protocols import RegistryAuth
 
 
+Credentials = Callable[[Pod, str], Awaitable[tuple[RegistryAuth, ...]]]
+
+
+async def anonymous(pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+    """No credentials for any image."""
+    return ()
+
+
 class StandaloneData:
-    """Implements `collaborators.ConfigurationData`."""
+    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own."""
+
+    def __init__(self, *, credentials: Credentials = anonymous) -> None:
+        self._credentials = credentials
 
     def register(self, pod: Pod) -> None:
         """Nothing is kept for anybody."""
@@ -23,5 +36,5 @@ class StandaloneData:
         return UNRESOLVED
 
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
-        """Pulls are anonymous."""
-        return ()
+        """The node's."""
+        return await self._credentials(pod, image)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from glasslet.api.object import PodUID
@@ -19,7 +19,7 @@ DEFAULT_TTL = 60.0
 TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
 
-def node_ttl(annotations: dict[str, str]) -> float:
+def node_ttl(annotations: Mapping[str, str]) -> float:
     """How old objects may get, as the Node's annotation says; the default where it says nothing sensible."""
     text = annotations.get(TTL_ANNOTATION, "")
     return float(text) if text.isascii() and text.isdigit() else DEFAULT_TTL

@@ -1,0 +1,182 @@
+"""What pods take from API objects, put together: volumes made of files, environments, credentials for pulls.
+
+    side = build_configuration_side(foundation, client, ConfigurationNeeds(node=..., on_change=..., ...))
+    VolumeManager(plugins={..., **side.plugins}); PodServices(data=side.data); running(side.services)
+
+Without a client, pods still get their downwardAPI volumes and the node's credentials; the rest says that it needs an
+API server.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from glasslet.api.container import Container
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.volume import DownwardAPIVolumeFile
+from glasslet.assembly.foundation import Foundation
+from glasslet.kubeapi.objects.cached import node_ttl
+from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
+from glasslet.kubeapi.objects.services import Services
+from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
+from glasslet.kubeapi.objects.trust_bundles import TrustBundles
+from glasslet.kubeapi.protocols import APIClient
+from glasslet.pods.collaborators import ConfigurationData
+from glasslet.pods.standalone_data import StandaloneData
+from glasslet.podspec.downward import file_text
+from glasslet.podspec.errors import ConfigError
+from glasslet.podspec.object_environment import ObjectEnvironment, ResolvedEnvironment
+from glasslet.podspec.pod_level import pod_memory_limit
+from glasslet.podspec.request import NodeFacts
+from glasslet.runtime.images.keyring_files import NodeKeyring, credential_paths
+from glasslet.runtime.images.keyring_secrets import PullCredentials
+from glasslet.runtime.protocols import RegistryAuth
+from glasslet.volumes.config_map import ConfigMapVolume
+from glasslet.volumes.data_sources import NoCluster
+from glasslet.volumes.downward_api import DownwardAPIVolume
+from glasslet.volumes.file_volume import FileVolumes, Memory
+from glasslet.volumes.plugin import Mounts, VolumePlugin, VolumeProblem
+from glasslet.volumes.projected import ProjectedVolume, Projections
+from glasslet.volumes.secret import SecretVolume
+from glasslet.volumes.sources import CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationNeeds:
+    """`on_change`: a pod's objects changed (`PodWorkers.refresh`); `on_change_of_all`: something that any pod may use.
+    `annotations`: those of the Node object, for the time to live of strategy Cache."""
+
+    mounts: Mounts
+    node: Callable[[], NodeFacts]
+    allocatable_memory: Callable[[], int]
+    on_change: Callable[[PodUID], None]
+    on_change_of_all: Callable[[], None]
+    annotations: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationSide:
+    """`services` have to run while pods do."""
+
+    plugins: Mapping[str, VolumePlugin]
+    data: ConfigurationData
+    services: Mapping[str, Callable[[], Awaitable[None]]]
+
+
+class _ClusterData:
+    """Configuration data from an API server."""
+
+    def __init__(
+        self,
+        *,
+        objects: PodObjects,
+        tokens: ServiceAccountTokens,
+        environments: ObjectEnvironment,
+        credentials: PullCredentials,
+    ) -> None:
+        self._objects = objects
+        self._tokens = tokens
+        self._environments = environments
+        self._credentials = credentials
+
+    def register(self, pod: Pod) -> None:
+        """Keeps what the pod names."""
+        self._objects.register(pod)
+
+    def forget(self, ref: PodRef) -> None:
+        """Drops what only this pod needed, and its tokens."""
+        self._objects.forget(ref.uid)
+        self._tokens.forget(ref.uid)
+
+    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
+        """Services, ConfigMaps and Secrets. Raises ConfigError."""
+        return await self._environments.resolve(pod, container)
+
+    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of the pod's pull secrets, then the node's."""
+        return await self._credentials.matching(pod, image)
+
+
+def build_configuration_side(
+    foundation: Foundation, client: APIClient | None, needs: ConfigurationNeeds
+) -> ConfigurationSide:
+    """`client` None: standalone."""
+    node_keyring = NodeKeyring(
+        paths=credential_paths(foundation.root.root_dir, os.environ.get("HOME", "")), clock=foundation.clock
+    )
+    events = foundation.events.pod
+    if client is None:
+        nothing = NoCluster()
+        own = PullCredentials(secrets=None, node=node_keyring, events=events)
+        alone = Projections(objects=nothing, tokens=nothing, field_text=_FieldText(needs.node))
+        return ConfigurationSide(
+            plugins=_plugins(foundation, needs, alone),
+            data=StandaloneData(credentials=own.matching),
+            services={},
+        )
+    objects = _objects(foundation, client, needs)
+    tokens = ServiceAccountTokens(client=client, clock=foundation.clock)
+    listed = Services(client=client, recorder=foundation.record)
+    services: dict[str, Callable[[], Awaitable[None]]] = {
+        "objects of pods": objects.run,
+        "services": listed.run,
+    }
+    anchors = None
+    if foundation.loaded.gates.enabled("ClusterTrustBundleProjection"):
+        anchors = TrustBundles(client=client, recorder=foundation.record, on_change=needs.on_change_of_all)
+        services["trust bundles"] = anchors.run
+    sources = Projections(objects=objects, tokens=tokens, field_text=_FieldText(needs.node), anchors=anchors)
+    return ConfigurationSide(
+        plugins=_plugins(foundation, needs, sources),
+        data=_ClusterData(
+            objects=objects,
+            tokens=tokens,
+            environments=ObjectEnvironment(objects=objects, services=listed),
+            credentials=PullCredentials(secrets=objects, node=node_keyring, events=events),
+        ),
+        services=services,
+    )
+
+
+class _FieldText:
+    """Files of downwardAPI volumes, in the words of volumes."""
+
+    def __init__(self, node: Callable[[], NodeFacts]) -> None:
+        self._node = node
+
+    def __call__(self, item: DownwardAPIVolumeFile, pod: Pod, /) -> str:
+        try:
+            return file_text(item, pod, self._node())
+        except ConfigError as error:
+            raise VolumeProblem(error.message) from error
+
+
+def _objects(foundation: Foundation, client: APIClient, needs: ConfigurationNeeds) -> PodObjects:
+    configuration = foundation.configuration
+    detection = Detection(
+        strategy=configuration.config_map_and_secret_change_detection_strategy,
+        sync_frequency=configuration.sync_frequency,
+        on_change=needs.on_change,
+        ttl=lambda: node_ttl(needs.annotations()),
+    )
+    return build_pod_objects(detection, client=client, recorder=foundation.record, clock=foundation.clock)
+
+
+def _plugins(foundation: Foundation, needs: ConfigurationNeeds, sources: Projections) -> Mapping[str, VolumePlugin]:
+    volumes = FileVolumes(
+        root=foundation.root,
+        mounts=needs.mounts,
+        threads=foundation.threads,
+        clock=foundation.clock,
+        memory=Memory(pod_limit=pod_memory_limit, allocatable=needs.allocatable_memory),
+    )
+    return {
+        CONFIG_MAP: ConfigMapVolume(volumes=volumes, objects=sources.objects),
+        SECRET: SecretVolume(volumes=volumes, objects=sources.objects),
+        DOWNWARD_API: DownwardAPIVolume(volumes=volumes, field_text=sources.field_text),
+        PROJECTED: ProjectedVolume(volumes=volumes, projections=sources),
+    }
