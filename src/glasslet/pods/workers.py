@@ -124,8 +124,13 @@ class PodWorkers:
         if observed.uid not in self._workers:
             self._begin(update, Kill(grace=MIN_GRACE, removed=True))
 
+    def probed(self, uid: PodUID) -> None:
+        """What a probe says changed: the status tells it at once, also while the pod's worker is busy."""
+        if (worker := self._workers.get(uid)) is not None:
+            worker.changed()
+
     def wake(self, uid: PodUID, *, retry: bool = False) -> None:
-        """Something that the pod's plan depends on changed (a probe result). `retry`: end pauses after failures too."""
+        """Something that the pod's plan depends on changed. `retry`: end pauses after failures too."""
         if (worker := self._workers.get(uid)) is not None:
             worker.wake(retry=retry)
 

@@ -26,7 +26,7 @@ from glasslet.concurrency.supervision import Supervisor
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.prober import Probing
 from glasslet.probes.results import ProbeResult, ProbeResults
-from glasslet.probes.wanted import Key, Target, instances, kinds_of, may_begin, target_of, wanted_probes
+from glasslet.probes.wanted import LOOPBACK, Key, Target, instances, kinds_of, may_begin, target_of, wanted_probes
 from glasslet.probes.worker import ProbeReport, ProbeServices, ProbeWorker
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -52,11 +52,13 @@ class ProbeManager:
         memory: Memory,
         report: ProbeReport,
         on_change: Callable[[PodRef], None],
+        node_ip: str = LOOPBACK,
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._results = results
         self._memory = memory
         self._on_change = on_change
+        self._node_ip = node_ip
         self._supervisor = Supervisor()
         self._workers: dict[PodUID, dict[Key, ProbeWorker]] = {}
         self._services = ProbeServices(
@@ -144,7 +146,7 @@ class ProbeManager:
         else:
             self._workers.pop(ref.uid, None)
         for key, worker in workers.items():
-            self._inform(worker, key, target_of(facts, status, key.container), ref)
+            self._inform(worker, key, target_of(facts, status, key.container, self._node_ip), ref)
         if facts.finished:
             self._results.forget(ref.uid)
             self._memory.changed()

@@ -84,8 +84,9 @@ def may_begin(facts: StatusFacts) -> bool:
     return not facts.terminating and facts.observed is not None and bool(facts.observed.sandboxes)
 
 
-def target_of(facts: StatusFacts, status: PodStatus, container: str) -> Target:
-    """What a probe of that container is to know."""
+def target_of(facts: StatusFacts, status: PodStatus, container: str, node_ip: str) -> Target:
+    """What a probe of that container is to know. Pods on the node's network are probed where their status says they
+    are, or at `node_ip` where it says nothing."""
     newest = facts.observed.newest(container) if facts.observed else None
     shown = _shown(status, container)
     if newest is None or shown is None:
@@ -97,7 +98,7 @@ def target_of(facts: StatusFacts, status: PodStatus, container: str) -> Target:
         started=running and shown.started is True,
         ready=shown.ready,
         since=newest.started_at.replace(microsecond=0) if newest.started_at is not None else None,
-        host=status.pod_ip or (LOOPBACK if facts.pod.spec.host_network else ""),
+        host=status.pod_ip or (node_ip if facts.pod.spec.host_network else ""),
     )
 
 
