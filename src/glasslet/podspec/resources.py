@@ -19,11 +19,10 @@ from glasslet.podspec.pod_level import (
 )
 from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, is_node_critical, qos_class
 from glasslet.podspec.request import NodeFacts
+from glasslet.resources.cpu import cpu_quota, cpu_shares
+from glasslet.resources.huge_pages import page_size, page_size_name
 from glasslet.runtime.spec import Resources
 
-MIN_SHARES = 2
-MAX_SHARES = 262_144
-MIN_QUOTA = 1_000
 OOM_GUARANTEED = -997
 OOM_BEST_EFFORT = 1000
 OOM_BURSTABLE_MIN = 3
@@ -80,16 +79,6 @@ def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:
         return Resources()
     cpu = overhead.get("cpu", _NOTHING)
     return _calculated(_Amounts(cpu, cpu, overhead.get("memory", _NOTHING)), node)
-
-
-def cpu_shares(milli_cpu: int) -> int:
-    """cpu.shares for so many thousandths of a core."""
-    return min(max(milli_cpu * 1024 // 1000, MIN_SHARES), MAX_SHARES)
-
-
-def cpu_quota(milli_cpu: int, period: int) -> int:
-    """Microseconds of CPU per period, 0 for no limit."""
-    return max(milli_cpu * period // 1000, MIN_QUOTA) if milli_cpu else 0
 
 
 def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
@@ -165,30 +154,10 @@ def _hugepage_limits(pod: Pod, container: Container, sizes: tuple[str, ...]) -> 
     limits: dict[str, int] = {}
     for source in (of_pod, container.resources.limits):
         for name, quantity in source.items():
-            size = _page_size(name)
+            size = page_size(name)
             if size:
                 limits[page_size_name(size)] = quantity.value()
     return tuple((size, limits.get(size, 0)) for size in sizes)
-
-
-def _page_size(resource: str) -> int:
-    """Bytes of a `hugepages-<size>` resource, 0 for any other."""
-    if not resource.startswith("hugepages-"):
-        return 0
-    try:
-        return Quantity.parse(resource.removeprefix("hugepages-")).value()
-    except ValueError:
-        return 0
-
-
-def page_size_name(size: int) -> str:
-    """A page size in bytes as the kernel's cgroup files name it: `2MB`, `1GB`."""
-    units = ("B", "KB", "MB", "GB", "TB", "PB")
-    unit = 0
-    while size and size % 1024 == 0 and unit + 1 < len(units):
-        size //= 1024
-        unit += 1
-    return f"{size}{units[unit]}"
 
 
 def _swap(pod: Pod, container: Container, amounts: _Amounts, node: NodeFacts) -> tuple[dict[str, str], int]:

@@ -1,0 +1,50 @@
+"""What a pod's cgroup has to hold: requests and limits of all containers together, as `resources` takes them. Pure."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.quantity import Quantity
+from glasslet.podspec.pod_level import Amounts, pod_level_limit, pod_limits, pod_requests
+from glasslet.podspec.qos import qos_class
+from glasslet.resources.huge_pages import page_size
+from glasslet.resources.limits import PodDemand
+
+_NONE = Decimal(0)
+
+
+def pod_demand(pod: Pod) -> PodDemand:
+    """Requests with overhead. A limit counts for the pod if every container has one, or the pod as a whole; overhead is
+    added to it."""
+    requests, limits = pod_requests(pod), pod_limits(pod)
+    for name, quantity in pod.spec.overhead.items():
+        requests[name] = requests.get(name, _NONE) + quantity.amount
+        if limits.get(name):
+            limits[name] += quantity.amount
+    return PodDemand(
+        uid=pod.metadata.uid,
+        qos=qos_class(pod),
+        cpu_request=_amount(requests, "cpu").milli_value(),
+        memory_request=_amount(requests, "memory").value(),
+        cpu_limit=_amount(limits, "cpu").milli_value() if _is_limited(pod, "cpu") else None,
+        memory_limit=_amount(limits, "memory").value() if _is_limited(pod, "memory") else None,
+        huge_pages={size: _amount(requests, name).value() for name in requests if (size := page_size(name))},
+    )
+
+
+def _amount(amounts: Amounts, resource: str) -> Quantity:
+    return Quantity(amounts.get(resource, _NONE))
+
+
+def _is_limited(pod: Pod, resource: str) -> bool:
+    own = pod_level_limit(pod, resource)
+    if own is not None and own:
+        return True
+    return all(_has_limit(each, resource) for each in (*pod.spec.containers, *pod.spec.init_containers))
+
+
+def _has_limit(container: Container, resource: str) -> bool:
+    limit = container.resources.limits.get(resource)
+    return limit is not None and bool(limit)

@@ -1,0 +1,24 @@
+"""CPU amounts as the kernel counts them. Pure."""
+
+from __future__ import annotations
+
+MIN_SHARES = 2
+MAX_SHARES = 262_144
+MIN_QUOTA = 1_000
+QUOTA_PERIOD = 100_000
+UNLIMITED = -1
+
+
+def cpu_shares(milli_cpu: int) -> int:
+    """cpu.shares for so many thousandths of a core."""
+    return min(max(milli_cpu * 1024 // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def cpu_quota(milli_cpu: int, period: int) -> int:
+    """Microseconds of CPU per period, 0 for no limit."""
+    return max(milli_cpu * period // 1000, MIN_QUOTA) if milli_cpu else 0
+
+
+def cpu_weight(shares: int) -> int:
+    """cpu.weight (1 to 10000) of version 2 for cpu.shares, as the kubelet converts it (KEP-2254)."""
+    return 1 + (shares - MIN_SHARES) * 9999 // 262_142 if shares < MAX_SHARES else 10_000

@@ -1,0 +1,97 @@
+"""Names in the tree of pod cgroups. Pure.
+
+    <cgroupRoot>/kubepods                            Guaranteed pods right below
+    <cgroupRoot>/kubepods/burstable/pod<uid>
+    <cgroupRoot>/kubepods/besteffort/pod<uid>
+
+A name is a tuple of parts, independent of the driver. With systemd every part is a slice, and the name of a slice holds
+those of all slices around it; `-` separates them, and so becomes `_` inside of a part.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from msgspec import Struct
+
+from glasslet.api.object import PodUID
+
+CgroupName = tuple[str, ...]
+
+KUBEPODS = "kubepods"
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+_POD = "pod"
+_SLICE = ".slice"
+_FORBIDDEN = frozenset("/\0\n")
+_LONGEST = 255 - len(_POD)
+
+
+class CgroupNameInvalid(OSError):
+    """A pod's UID cannot be part of a path."""
+
+    def __init__(self, uid: str) -> None:
+        super().__init__(errno.EINVAL, f"pod UID {uid[:64]!r} cannot name a cgroup: want 1 to {_LONGEST} bytes, no /")
+
+
+def parse_name(path: str) -> CgroupName:
+    """`/a/b` as parts; those of the root are none."""
+    return tuple(part for part in path.split("/") if part)
+
+
+def cgroupfs_path(name: CgroupName) -> str:
+    """`/a/b`."""
+    return "/" + "/".join(name)
+
+
+def systemd_path(name: CgroupName) -> str:
+    """`/a.slice/a-b.slice`: where systemd puts the slice."""
+    slices = []
+    prefix = ""
+    for part in name:
+        prefix = f"{prefix}-{part.replace('-', '_')}" if prefix else part.replace("-", "_")
+        slices.append(prefix + _SLICE)
+    return "/" + "/".join(slices)
+
+
+def in_brackets(name: CgroupName) -> str:
+    """`["a" "b"]`: as events of the kubelet show a name."""
+    return "[" + " ".join(f'"{part}"' for part in name) + "]"
+
+
+class CgroupLayout(Struct, frozen=True, kw_only=True):
+    """Where pods are. `root`: cgroupRoot; `systemd`: in that driver's form."""
+
+    root: CgroupName = ()
+    systemd: bool = False
+
+    @property
+    def kubepods(self) -> CgroupName:
+        """What all pods together are in."""
+        return (*self.root, KUBEPODS)
+
+    def class_of(self, qos: str) -> CgroupName:
+        """The parent of a class's pods."""
+        return self.kubepods if qos == GUARANTEED else (*self.kubepods, qos.lower())
+
+    def path(self, name: CgroupName) -> str:
+        """The path below the mount, also for the systemd driver."""
+        return systemd_path(name) if self.systemd else cgroupfs_path(name)
+
+    def class_paths(self) -> dict[str, str]:
+        """The path of each class's parent."""
+        return {qos: self.path(self.class_of(qos)) for qos in (GUARANTEED, BURSTABLE, BEST_EFFORT)}
+
+    def pod(self, qos: str, uid: str) -> str:
+        """The path of a pod's cgroup. Raises CgroupNameInvalid."""
+        if not 0 < len(uid.encode()) <= _LONGEST or _FORBIDDEN & set(uid):
+            raise CgroupNameInvalid(uid)
+        return self.path((*self.class_of(qos), _POD + uid))
+
+    def uid_of(self, element: str) -> PodUID | None:
+        """The pod that the last element of a path is for; None for what is no pod's cgroup."""
+        if self.systemd:
+            if not element.endswith(_SLICE):
+                return None
+            element = element.removesuffix(_SLICE).rpartition("-")[2].replace("_", "-")
+        uid = element.removeprefix(_POD)
+        return PodUID(uid) if uid and uid != element and _POD not in uid else None

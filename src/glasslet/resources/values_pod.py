@@ -1,0 +1,39 @@
+"""The values of a pod's cgroup. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from glasslet.resources.cpu import MIN_SHARES, QUOTA_PERIOD, UNLIMITED, cpu_quota, cpu_shares
+from glasslet.resources.layout import BEST_EFFORT
+from glasslet.resources.limits import Limits, PodDemand
+
+
+class PodRules(Struct, frozen=True, kw_only=True):
+    """What of the configuration counts for every pod. `cpu_period` in microseconds; `pids_limit` 0 for none;
+    `memory_qos`: gate MemoryQoS on cgroup v2."""
+
+    cpu_quota: bool = True
+    cpu_period: int = QUOTA_PERIOD
+    pids_limit: int = 0
+    memory_qos: bool = False
+
+
+def limits_of_pod(demand: PodDemand, rules: PodRules) -> Limits:
+    """BestEffort has the least CPU and no limit; the others what they ask for."""
+    pids = rules.pids_limit if rules.pids_limit > 0 else None
+    memory_min = demand.memory_request if rules.memory_qos and demand.memory_request > 0 else None
+    if demand.qos == BEST_EFFORT:
+        return Limits(cpu_shares=MIN_SHARES, pids=pids, huge_pages=demand.huge_pages, memory_min=memory_min)
+    quota = None
+    if demand.cpu_limit is not None:
+        quota = cpu_quota(demand.cpu_limit, rules.cpu_period) if rules.cpu_quota else UNLIMITED
+    return Limits(
+        cpu_shares=cpu_shares(demand.cpu_request),
+        cpu_quota=quota,
+        cpu_period=rules.cpu_period if quota is not None else None,
+        memory=demand.memory_limit,
+        pids=pids,
+        huge_pages=demand.huge_pages,
+        memory_min=memory_min,
+    )
