@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvloop
 
+from glasslet.assembly.cluster import build_cluster_side
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
 from glasslet.assembly.pods import build_pod_side, find_host_ips
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
@@ -59,19 +60,22 @@ async def _until_signal(loaded: Loaded, log: Logging) -> int:
 async def _agent(loaded: Loaded, log: Logging) -> None:
     foundation = build_foundation(loaded)
     startup = Startup()
-    async with _always(foundation, startup), AsyncExitStack() as layers:
+    async with _connections(foundation), _always(foundation, startup), AsyncExitStack() as layers:
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
         set_own_oom_score(foundation.configuration.oom_score_adj)
         host_ips = await find_host_ips(foundation)
         connection = await connect_runtime(foundation, startup.waiting_for)
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
-        pods = build_pod_side(foundation, runtime, host_ips)
+        cluster = build_cluster_side(foundation, runtime)
+        pods = build_pod_side(foundation, runtime, host_ips, cluster)
         servers = await build_servers(foundation, runtime, pods, log)
 
         observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
         await layers.enter_async_context(running(observation))
-        await layers.enter_async_context(running({"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}))
+        probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
+        work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
+        await layers.enter_async_context(running(probes | work))
         for server in servers.listening:
             await server.start()
             layers.push_async_callback(server.stop)
@@ -85,10 +89,26 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         await layers.enter_async_context(running(upkeep))
         with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
             await runtime.observed.synced.wait()
+        if cluster is not None:
+            await layers.enter_async_context(running({"node": cluster.node.run}))
+            with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
+                await cluster.facts.gathered.wait()
         sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
+        if pods.api is not None and pods.mirrors is not None:
+            sources |= {"source API": pods.api.run, "mirror pods": pods.mirrors.run}
         await layers.enter_async_context(running(sources))
         startup.finished()
         await asyncio.get_running_loop().create_future()
+
+
+@asynccontextmanager
+async def _connections(foundation: Foundation) -> AsyncIterator[None]:
+    """Connections to the API server end last: events are told to the end."""
+    try:
+        yield
+    finally:
+        if foundation.clients is not None:
+            await foundation.clients.close()
 
 
 @asynccontextmanager

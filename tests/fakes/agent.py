@@ -56,6 +56,8 @@ class Agent:
         self.logs = folder / "logs"
         self.log = folder / "agent.log"
         self.healthz_port, self.port = free_port(), free_port()
+        self.flags: tuple[str, ...] = ()
+        """More of the command line."""
         self._runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None
         self.manifests.mkdir(parents=True)
@@ -68,6 +70,7 @@ class Agent:
                 [
                     *(sys.executable, "-m", "glasslet.kubelet", "--config", str(self.folder / "config.yaml")),
                     *("--root-dir", str(self.root), "--cert-dir", str(self.root / "pki"), "--hostname-override", NODE),
+                    *self.flags,
                 ],
                 stdout=log,
                 stderr=log,

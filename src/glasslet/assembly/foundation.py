@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from glasslet.assembly.clients import APIClients, build_clients
 from glasslet.concurrency.clock import Clock, SystemClock
 from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -38,6 +39,8 @@ class Foundation:
     metrics: Metrics
     events: EventRecorder
     threads: HostThreads
+    clients: APIClients | None
+    """None: standalone."""
 
     @property
     def configuration(self) -> KubeletConfiguration:
@@ -57,7 +60,7 @@ def log_fields() -> dict[str, object]:
 
 
 def build_foundation(loaded: Loaded) -> Foundation:
-    """Reads the machine, makes the root directory. Raises OSError, ValueError."""
+    """Reads the machine and the kubeconfig, makes the root directory. Raises OSError, ValueError, KubeconfigError."""
     clock = SystemClock()
     name = node_name(loaded.options.hostname_override)
     root = RootLayout(os.path.abspath(loaded.options.root_dir))
@@ -66,6 +69,8 @@ def build_foundation(loaded: Loaded) -> Foundation:
     record = Record()
     stages = {name: "" if spec.stage is Stage.GA else str(spec.stage) for name, spec in GATES.items()}
     gates = {name: Gate(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
+    metrics = Metrics(node_name=name, gates=gates)
+    clients = build_clients(loaded, record, clock, metrics.api_client)
     return Foundation(
         loaded=loaded,
         clock=clock,
@@ -74,7 +79,8 @@ def build_foundation(loaded: Loaded) -> Foundation:
         root=root,
         record=record,
         keeper=RecordKeeper(record=record, folder=Path(root.root_dir) / "glasslet" / "records"),
-        metrics=Metrics(node_name=name, gates=gates),
-        events=EventRecorder(node=name, clock=clock),
+        metrics=metrics,
+        events=EventRecorder(node=name, clock=clock, client=clients.events if clients is not None else None),
         threads=HostThreads(recorder=record),
+        clients=clients,
     )

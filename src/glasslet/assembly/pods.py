@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from glasslet.api.object import ContainerID
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.api.quantity import Quantity
+from glasslet.assembly.admission import build_admission
+from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
+from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.layout import LogLayout
@@ -22,9 +26,11 @@ from glasslet.host.mounts import Mounts
 from glasslet.host.pod_files import PodFiles
 from glasslet.host.resolver import ResolverSource
 from glasslet.host.threads import HostCallStuck
+from glasslet.mirror.manager import MirrorPods
 from glasslet.node.allocatable import allocatable
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import back_off_limits
+from glasslet.pods.collaborators import Admit
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
@@ -34,21 +40,21 @@ from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.podspec.request import NodeFacts, ResolverFile
+from glasslet.probes.manager import ProbeManager
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.runtime.facts import ProbeOutcome
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
 from glasslet.sources.file import FileSource, FileSourceConfig
 from glasslet.sources.manifest import ManifestReader
+from glasslet.sources.names import API, FILE, HTTP
 from glasslet.sources.url import URLSource, URLSourceConfig
 from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
-
-FILE, HTTP = "file", "http"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +65,12 @@ class PodSide:
     sources: tuple[FileSource | URLSource, ...]
     workers: PodWorkers
     statuses: StatusManager
+    probes: ProbeSide
     housekeeping: Housekeeping
     garbage: GarbageCollector
+    api: APISource | None = None
+    mirrors: MirrorPods | None = None
+    """Both None without an API server."""
 
 
 class RuntimeDefaultCgroups:
@@ -87,16 +97,29 @@ async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
         return ()
 
 
-def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> PodSide:
+def build_pod_side(
+    foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], cluster: ClusterSide | None
+) -> PodSide:
     """Sources, workers and what lies between."""
-    statuses = StatusManager(recorder=foundation.record)
+    api = None
+    if cluster is not None:
+        heard = Listeners(deliver=lambda pods: desired.update_source(API, pods), changed=lambda uid: changed(uid))
+        api = build_api_source(foundation, cluster, heard)
+    statuses = StatusManager(
+        recorder=foundation.record,
+        client=cluster.clients.requests if cluster is not None else None,
+        pods=api,
+        took=foundation.metrics.pod_workers.status_accepted,
+    )
     files = _pod_files(foundation)
     report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
+    probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))
     workers = PodWorkers(
         services=_services(foundation, runtime, files, host_ips),
-        status=_status_services(foundation, runtime, statuses, host_ips),
+        status=_status_services(runtime, statuses, cluster, probes.manager),
         report=report,
         settings=_settings(foundation),
+        admit=_admission(foundation, host_ips, cluster),
     )
 
     def deliver(updates: Sequence[PodUpdate]) -> None:
@@ -108,23 +131,35 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
                     foundation.record.passed(Station.SEEN, detail=update.source)
                 foundation.record.passed(Station.MERGED, detail=update.kind)
             workers.update(update)
+        if mirrors is not None and any(update.source != API for update in updates):
+            mirrors.wake()
 
-    kinds = [FILE] * bool(foundation.configuration.static_pod_path) + [HTTP] * bool(
-        foundation.configuration.static_pod_url
+    def changed(uid: PodUID) -> None:
+        statuses.changed(uid)
+        pod = desired.get(uid)
+        if mirrors is not None and (pod is None or is_static(pod)):
+            mirrors.wake()
+
+    desired = DesiredPods(
+        sources=_kinds(foundation), deliver=deliver, clock=foundation.clock, recorder=foundation.record
     )
-    desired = DesiredPods(sources=kinds, deliver=deliver, clock=foundation.clock, recorder=foundation.record)
     housekeeping = Housekeeping(
         observed=runtime.observed,
         workers=workers,
         sources_ready=desired.ready,
         wanted=lambda uid: desired.get(uid) is not None,
     )
+    mirrors = None
+    if cluster is not None and api is not None:
+        mirrors = build_mirrors(foundation, cluster, source=api, desired=desired, workers=workers)
+        cluster.node.known.subscribe(lambda _node: mirrors.wake())
     runtime.conditions.subscribe(lambda: workers.wake_all(retry=True))
     return PodSide(
         desired=desired,
         sources=_sources(foundation, desired),
         workers=workers,
         statuses=statuses,
+        probes=probes,
         housekeeping=housekeeping,
         garbage=GarbageCollector(
             runtime=runtime.connection.runtime,
@@ -136,7 +171,27 @@ def build_pod_side(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple
             clock=foundation.clock,
             limits=_limits(foundation),
         ),
+        api=api,
+        mirrors=mirrors,
     )
+
+
+def _kinds(foundation: Foundation) -> list[str]:
+    """The sources that have to report before anything is cleaned up."""
+    configuration = foundation.configuration
+    there = {
+        FILE: configuration.static_pod_path,
+        HTTP: configuration.static_pod_url,
+        API: foundation.clients is not None,
+    }
+    return [kind for kind, given in there.items() if given]
+
+
+def _admission(foundation: Foundation, host_ips: tuple[str, ...], cluster: ClusterSide | None) -> Admit:
+    if cluster is not None:
+        return build_admission(foundation, cluster.node.current, cluster.node.initial)
+    node = standalone_node(foundation, host_ips)
+    return build_admission(foundation, lambda: node, lambda: node)
 
 
 def _log_layout(foundation: Foundation) -> LogLayout:
@@ -265,21 +320,15 @@ class _NodeFacts:
 
 
 def _status_services(
-    foundation: Foundation, runtime: RuntimeSide, statuses: StatusManager, host_ips: tuple[str, ...]
+    runtime: RuntimeSide, statuses: StatusManager, cluster: ClusterSide | None, probes: ProbeManager
 ) -> StatusServices:
-    def finished(pod: Pod, _status: PodStatus) -> None:
-        statuses.forget(pod_ref(pod).uid)
-
-    def no_probes(_pod: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
-        return {}
-
     return StatusServices(
-        build=status_builder(runtime.connection.info.name),
+        build=probes.following(status_builder(runtime.connection.info.name)),
         publish=statuses.publish,
-        probes=no_probes,
+        probes=probes.outcomes,
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
-        host_ips=lambda: host_ips,
-        finished=finished,
+        host_ips=cluster.node.host_ips if cluster is not None else tuple,
+        finished=statuses.finish,
     )
 
 

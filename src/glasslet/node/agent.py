@@ -56,6 +56,8 @@ from glasslet.runtime.model import RuntimeHandler
 
 logger = logging.getLogger(__name__)
 
+_FIRST_LOOK = 10.0
+"""Seconds that the first report waits for readiness: less than a controller's patience (40 s)."""
 _CGROUP_V1 = NodeEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2")
 
 
@@ -136,6 +138,7 @@ class NodeAgent:
         self._unschedulable = False
         self._announced = False
         self._reported_first = False
+        self._looked = asyncio.Event()
         self.known = KnownNode()
         self._pod_cidr = PodCIDRHandover(update=update_pod_cidr)
         self._registration = Registration(
@@ -181,6 +184,10 @@ class NodeAgent:
         """The node as last seen; before that, as it would register now."""
         return self.known.node or self._initial().node
 
+    def initial(self) -> Node:
+        """The node as it would register now."""
+        return self._initial().node
+
     def host_ips(self) -> tuple[str, ...]:
         """What pods are told as their host's addresses."""
         return host_ips(self.current())
@@ -200,7 +207,7 @@ class NodeAgent:
             "node facts": self._facts.run,
             "node watch": self._watch.run,
             "node lease": self._renew_lease,
-            "node status": self.status.run,
+            "node status": self._report,
             "node readiness": self._hasten,
             "pod CIDR": self._pod_cidr.run,
             "image file system": self._check_image_disk,
@@ -228,11 +235,22 @@ class NodeAgent:
         await self.known.wait_appeared()
         await self.lease.run()
 
+    async def _report(self) -> None:
+        """A node that was ready before a restart of the agent is not called unready only because nobody has looked."""
+        try:
+            async with asyncio.timeout(_FIRST_LOOK):
+                await self._looked.wait()
+        except TimeoutError:
+            logger.info("node is not ready, first report tells so")
+        await self.status.run()
+
     async def _hasten(self) -> None:
+        def ready() -> None:
+            self._looked.set()
+            self.status.wake()
+
         await self._facts.gathered.wait()
-        await hasten_readiness(
-            poll=self._runtime.poll, is_ready=lambda: is_ready(self._initial().node), ready=self.status.wake
-        )
+        await hasten_readiness(poll=self._runtime.poll, is_ready=lambda: is_ready(self._initial().node), ready=ready)
 
     async def _check_image_disk(self) -> None:
         problem = await self._facts.image_disk_problem()

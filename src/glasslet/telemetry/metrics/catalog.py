@@ -11,6 +11,7 @@ from glasslet.telemetry.metrics.agent import (
     declare_agent_metrics,
     process_start_time,
 )
+from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
@@ -32,6 +33,7 @@ class Metrics:
         self.pleg = PLEGMetrics(self.registry)
         self.pod_starts = PodStartMetrics(self.registry)
         self.pod_workers = PodWorkerMetrics(self.registry)
+        self.api_client = APIClientMetrics(self.registry)
         self.images = ImageMetrics(self.registry)
         self.http = HTTPMetrics(self.registry)
         self.probes = ProbeMetrics(self.probe_registry)

@@ -112,6 +112,9 @@ class PodWorkerMetrics:
         self._rejections = registry.counter(
             "kubelet_admission_rejections_total", "Pods that were refused at admission, by reason.", ("reason",)
         )
+        self._preemptions = registry.counter(
+            "kubelet_preemptions", "Pods that were ended for critical ones.", ("preemption_signal",)
+        )
         self._status_sync = registry.histogram(
             "kubelet_pod_status_sync_duration_seconds",
             "Seconds from a status change to its acceptance by the API server.",
@@ -166,6 +169,10 @@ class PodWorkerMetrics:
     def rejected(self, reason: str) -> None:
         """A pod was refused at admission."""
         self._rejections.labels(rejection_label(reason)).inc()
+
+    def preempted(self, resource: str) -> None:
+        """A pod is ended so that a critical one gets what it needs of `resource`."""
+        self._preemptions.labels(resource).inc()
 
     def status_accepted(self, seconds: float) -> None:
         """The API server took a status, `seconds` after it changed."""

@@ -1,0 +1,139 @@
+"""A real control plane for tests: etcd, kube-apiserver, controller manager and scheduler, on loopback.
+
+The program is built once by `tests/controlplane/build`; without Go and without a built one, tests skip and say so, with
+CI=true in the environment they fail instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SOURCES = Path(__file__).resolve().parents[1] / "controlplane"
+BINARY = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "glasslet" / "controlplane"
+
+Plain = dict[str, Any]
+
+
+def missing_requirement() -> str | None:
+    """What this machine lacks to run a control plane, in words; None when nothing does."""
+    if shutil.which("kubectl") is None:
+        return "kubectl is not installed"
+    if not BINARY.exists() and shutil.which("go") is None:
+        return f"{BINARY} is not built and Go is not installed (tests/controlplane/build makes it)"
+    return None
+
+
+class ControlPlane:
+    """One running control plane. `node` is the node that the node kubeconfig is for."""
+
+    def __init__(self, *options: str, node: str = "node-a") -> None:
+        self.node = node
+        if not BINARY.exists():
+            BINARY.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True)
+        self._process = subprocess.Popen(
+            [str(BINARY), "-node", node, "-controller-manager", "-scheduler", *options], stdout=subprocess.PIPE
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise AssertionError(f"the control plane ended at once with code {self._process.wait()}")
+        self.answer: dict[str, Any] = json.loads(line)
+        self.folder = Path(self.answer["dir"])
+        self.kubeconfig = self.answer["kubeconfig"]
+        self.node_kubeconfig = self.answer["nodeKubeconfig"]
+        self.ca = self.answer["ca"]
+        self.audit_log = Path(self.answer["auditLog"])
+
+    def stop(self) -> None:
+        """Ends it; it removes its folder."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(30)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def kubectl(self, verb: str, *arguments: str, stdin: str = "", check: bool = True, seconds: float = 60) -> str:
+        """Runs kubectl as the administrator; its output."""
+        done = subprocess.run(
+            ["kubectl", verb, "--kubeconfig", self.kubeconfig, *arguments],
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=seconds,
+        )
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {verb} {' '.join(arguments)}: {done.stderr.decode()}")
+        return (done.stdout if check else done.stdout + done.stderr).decode()
+
+    def apply(self, *manifests: Plain) -> None:
+        """Creates or changes objects."""
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(manifests))
+
+    def get(self, kind: str, name: str, namespace: str = "default") -> Plain | None:
+        """One object; None if it does not exist."""
+        text = self.kubectl("get", kind, name, "-n", namespace, "-o", "json", "--ignore-not-found")
+        return json.loads(text) if text.strip() else None
+
+    def pods(self, namespace: str = "default") -> dict[str, Plain]:
+        """All pods of a namespace, by name."""
+        items = json.loads(self.kubectl("get", "pods", "-n", namespace, "-o", "json"))["items"]
+        return {item["metadata"]["name"]: item for item in items}
+
+    def wait_for(
+        self, name: str, what: Callable[[Plain | None], object], seconds: float = 60.0, kind: str = "pod"
+    ) -> Plain | None:
+        """Asks until the object is as wanted; the object then. Raises AssertionError with what is there instead."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = self.get(kind, name)
+            if what(found):
+                return found
+            if time.monotonic() > deadline:
+                shown = json.dumps(found and {k: found.get(k) for k in ("metadata", "status")}, indent=1)
+                raise AssertionError(f"{kind} {name} not as wanted in {seconds} s: {shown}")
+            time.sleep(0.1)
+
+    def wait_for_default_service_account(self) -> None:
+        """Pods can be created from then on."""
+        self.wait_for("default", lambda found: found is not None, kind="serviceaccount")
+
+    def events(self, name: str) -> list[tuple[str, str]]:
+        """(reason, message) of the events of an object, oldest first."""
+        text = self.kubectl("get", "events", "-o", "json", "--field-selector", f"involvedObject.name={name}")
+        items = sorted(json.loads(text)["items"], key=lambda one: one["metadata"]["creationTimestamp"])
+        return [(one["reason"], one["message"]) for one in items]
+
+    def refusals(self) -> list[str]:
+        """Requests of the node that the API server refused with 401 or 403, from the audit log."""
+        found = []
+        for line in self.audit_log.read_text().splitlines():
+            entry = json.loads(line)
+            code = entry.get("responseStatus", {}).get("code", 0)
+            if code in (401, 403) and entry["user"].get("username") == f"system:node:{self.node}":
+                found.append(f"{code} {entry['verb']} {entry['requestURI']}")
+        return found
+
+
+def condition(found: Plain | None, kind: str) -> str:
+    """The status of a condition, "" without one."""
+    conditions = (found or {}).get("status", {}).get("conditions", [])
+    return next((str(one["status"]) for one in conditions if one["type"] == kind), "")
+
+
+def is_ready(found: Plain | None) -> bool:
+    """Whether the pod or node is ready."""
+    return condition(found, "Ready") == "True"
+
+
+def phase(found: Plain | None) -> str:
+    """The phase of a pod, "" when it does not exist."""
+    return str((found or {}).get("status", {}).get("phase", ""))
