@@ -41,19 +41,20 @@ class PairStore:
     `others`: certificate and key files that count as long as there is no link."""
 
     def __init__(self, *, folder: str, prefix: str, others: tuple[str, str] = ("", "")) -> None:
-        self._folder = os.path.abspath(folder)
+        self.folder = os.path.abspath(folder)
+        """Where the pairs are."""
         self._prefix = prefix
         self._others = others
 
     @property
     def current_path(self) -> str:
         """The link."""
-        return f"{self._folder}/{self._prefix}-current.pem"
+        return f"{self.folder}/{self._prefix}-current.pem"
 
     def current(self) -> Pair | None:
         """The pair that counts; None if there is none. Raises BadPair, OSError."""
         self._finish_interrupted_update()
-        link, plain = self.current_path, f"{self._folder}/{self._prefix}"
+        link, plain = self.current_path, f"{self.folder}/{self._prefix}"
         for certificate, key in ((link, link), self._others, (f"{plain}.crt", f"{plain}.key")):
             if certificate and key and os.path.exists(certificate) and os.path.exists(key):
                 return load_pair(certificate, key)
@@ -61,8 +62,8 @@ class PairStore:
 
     def update(self, certificate: bytes, key: bytes, *, now: datetime) -> Pair:
         """Makes this pair (PEM) the current one. Raises BadPair, OSError; then the old one stays."""
-        os.makedirs(self._folder, mode=0o755, exist_ok=True)
-        path = f"{self._folder}/{self._prefix}-{now.astimezone():%Y-%m-%d-%H-%M-%S}.pem"
+        os.makedirs(self.folder, mode=0o755, exist_ok=True)
+        path = f"{self.folder}/{self._prefix}-{now.astimezone():%Y-%m-%d-%H-%M-%S}.pem"
         self._refuse_plain_file(self.current_path)
         write_atomically(path, certificate.strip() + b"\n" + key_block(key), mode=0o600)
         pair = load_pair(path, path)
@@ -75,7 +76,7 @@ class PairStore:
         return Pair(certificate_file=self.current_path, key_file=self.current_path, certificate=pair.certificate)
 
     def _updated_path(self) -> str:
-        return f"{self._folder}/{self._prefix}-updated.pem"
+        return f"{self.folder}/{self._prefix}-updated.pem"
 
     def _finish_interrupted_update(self) -> None:
         """An agent may have died between making the new link and moving it into place."""

@@ -46,12 +46,12 @@ def recovery_steps(place: Place, expired: datetime | None) -> str:
             "on a control plane node: `kubeadm token create` (or make a bootstrap token Secret by hand)",
             f"put the token into {place.bootstrap_kubeconfig} (users[].user.token)",
             f"remove {place.kubeconfig}, start the kubelet again",
-            "look for its request with `kubectl get csr`; approve it with `kubectl certificate approve NAME` if it waits",
+            "look for its request with `kubectl get csr`; approve it with `kubectl certificate approve NAME`",
         ]
     else:
+        make = f"kubeadm kubeconfig user --org system:nodes --client-name system:node:{place.node}"
         steps = [
-            "on a control plane node: `kubeadm kubeconfig user --org system:nodes "
-            f"--client-name system:node:{place.node} > kubelet.conf`",
+            f"on a control plane node: `{make} > kubelet.conf`",
             f"copy kubelet.conf to {place.kubeconfig} of this node",
             f"remove {_pairs(place.pair_file)}, start the kubelet again",
             "look for pending requests with `kubectl get csr`; approve with `kubectl certificate approve NAME`",

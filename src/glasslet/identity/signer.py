@@ -78,7 +78,7 @@ class CertificateSigner:
             made = await self._client.get(path, CertificateSigningRequest)
             if problem := incompatibility(made, order, signing, self._clock.now()):
                 raise IncompatibleRequest(f"signing request {order.name} is there already, {problem}") from None
-            logger.info("signing request of an earlier try is taken up again", extra={"name": order.name})
+            logger.info("signing request of an earlier try is taken up again", extra={"request": order.name})
         return Submitted(name=made.metadata.name, uid=made.metadata.uid, signer=order.signer)
 
     async def wait(self, request: Submitted, seconds: float) -> Issued | Refused:
@@ -95,7 +95,7 @@ class CertificateSigner:
 
     def _remind(self, request: Submitted) -> None:
         text = waiting_for_approval(request.name, request.signer)
-        logger.warning("signing request waits for approval", extra={"name": request.name, "signer": request.signer})
+        logger.warning("signing request waits for approval", extra={"request": request.name, "signer": request.signer})
         self._recorder.finding(text)
 
     async def _end_of(self, request: Submitted) -> Issued | Refused:
@@ -107,7 +107,7 @@ class CertificateSigner:
             except Gone:
                 continue
             except APIError as error:
-                logger.info("signing request cannot be looked at", extra={"name": request.name, "error": str(error)})
+                logger.info("signing request cannot be looked at", extra={"request": request.name, "error": str(error)})
             await asyncio.sleep(_TRY_AGAIN)
 
     async def _look(self, request: Submitted) -> Issued | Refused | None:

@@ -69,7 +69,7 @@ class Credentials:
 
     async def current(self) -> Identity:
         """The identity to use now. Raises CredentialError."""
-        if self._config.exec is not None:
+        if self._config.exec is not None and not self._pair_file():
             return await self._from_plugin(self._config.exec)
         if self._clock.monotonic() - self._looked_at >= _LOOK_AGAIN:
             self._look_at_files()
@@ -83,9 +83,20 @@ class Credentials:
         if self._config.exec is not None:
             self._identity = Identity()
 
+    def _pair_file(self) -> str:
+        """The pair of certificate rotation, if there is one."""
+        path = self._config.pair_file
+        return path if path and os.path.exists(path) else ""
+
     def _look_at_files(self) -> None:
         config = self._config
         self._looked_at = self._clock.monotonic()
+        if pair := self._pair_file():
+            stamp = _stamp(pair)
+            if self._stamps != (stamp,):
+                data = _read(pair)
+                self._identity, self._stamps = Identity(certificate=data, key=data), (stamp,)
+            return
         files = [f for f in (config.certificate_file, config.key_file, config.token_file) if f]
         stamps = tuple(_stamp(f) for f in files)
         if stamps == self._stamps and self._identity != Identity():

@@ -114,6 +114,9 @@ class Kubeconfig(Struct, frozen=True, kw_only=True):
     password: str = ""
     impersonate: tuple[tuple[str, str], ...] = ()
     exec: ExecPlugin | None = None
+    pair_file: str = ""
+    """Certificate and key in one file, kept by certificate rotation: counts instead of all other credentials once it is
+    there."""
 
     def __repr__(self) -> str:
         return f"Kubeconfig(origin={self.origin!r}, server={self.server!r})"

@@ -22,11 +22,13 @@ CHECK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
-    """PEM files. `client_ca` "" means that client certificates are not asked for."""
+    """PEM files. `client_ca` "" means that client certificates are not asked for. `awaited`: certificate and key may come
+    later (serverTLSBootstrap); until then every handshake fails."""
 
     certificate: str
     key: str
     client_ca: str = ""
+    awaited: bool = False
 
     def paths(self) -> tuple[str, ...]:
         """Those that are set."""
@@ -83,7 +85,8 @@ def _load(files: TLSFiles, options: TLSOptions) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     apply(options, context)
     try:
-        context.load_cert_chain(files.certificate, files.key, password=_no_password)
+        if not files.awaited or os.path.exists(files.certificate):
+            context.load_cert_chain(files.certificate, files.key, password=_no_password)
     except (OSError, ValueError) as error:
         raise BadTLSFile(f"certificate {files.certificate} with key {files.key}: {error}") from error
     if files.client_ca:
