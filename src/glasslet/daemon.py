@@ -74,6 +74,7 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
         await layers.enter_async_context(running(observation))
         probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
+        await layers.enter_async_context(running(pods.configuration.services))
         work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
         await layers.enter_async_context(running(probes | work))
         for server in servers.listening:

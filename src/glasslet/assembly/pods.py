@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -16,6 +16,7 @@ from glasslet.api.quantity import Quantity
 from glasslet.assembly.admission import build_admission
 from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
 from glasslet.assembly.cluster import ClusterSide, standalone_node
+from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
@@ -55,6 +56,7 @@ from glasslet.status.manager import StatusManager
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.plugin import VolumePlugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class PodSide:
     workers: PodWorkers
     statuses: StatusManager
     probes: ProbeSide
+    configuration: ConfigurationSide
     housekeeping: Housekeeping
     garbage: GarbageCollector
     api: APISource | None = None
@@ -114,8 +117,18 @@ def build_pod_side(
     files = _pod_files(foundation)
     report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
     probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))
+    needs = ConfigurationNeeds(
+        mounts=Mounts(),
+        node=_NodeFacts(foundation, host_ips),
+        allocatable_memory=lambda: _allocatable(foundation)["memory"].value(),
+        on_change=lambda uid: workers.refresh(uid),
+        on_change_of_all=lambda: workers.refresh_all(),
+        annotations=lambda: _annotations(cluster),
+    )
+    client = cluster.clients.requests if cluster is not None else None
+    configuration = build_configuration_side(foundation, client, needs)
     workers = PodWorkers(
-        services=_services(foundation, runtime, files, host_ips),
+        services=_services(foundation, runtime, files, needs, configuration),
         status=_status_services(runtime, statuses, cluster, probes.manager),
         report=report,
         settings=_settings(foundation),
@@ -160,6 +173,7 @@ def build_pod_side(
         workers=workers,
         statuses=statuses,
         probes=probes,
+        configuration=configuration,
         housekeeping=housekeeping,
         garbage=GarbageCollector(
             runtime=runtime.connection.runtime,
@@ -241,20 +255,30 @@ def _pod_files(foundation: Foundation) -> PodFiles:
     )
 
 
-def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, host_ips: tuple[str, ...]) -> PodServices:
-    mounts = Mounts()
-    memory = _allocatable(foundation)["memory"].value()
+def _annotations(cluster: ClusterSide | None) -> Mapping[str, str]:
+    """Those of the Node object."""
+    return cluster.node.current().metadata.annotations if cluster is not None else {}
+
+
+def _services(
+    foundation: Foundation,
+    runtime: RuntimeSide,
+    files: PodFiles,
+    needs: ConfigurationNeeds,
+    configuration: ConfigurationSide,
+) -> PodServices:
     empty_dir = EmptyDir(
         root=foundation.root,
-        mounts=mounts,
+        mounts=needs.mounts,
         threads=foundation.threads,
         pod_memory_limit=pod_memory_limit,
-        allocatable_memory=lambda: memory,
+        allocatable_memory=needs.allocatable_memory,
     )
+    local: dict[str, VolumePlugin] = {"emptyDir": empty_dir, "hostPath": HostPath(threads=foundation.threads)}
     volumes = VolumeManager(
         root=foundation.root,
-        plugins={"emptyDir": empty_dir, "hostPath": HostPath(threads=foundation.threads)},
-        mounts=mounts,
+        plugins={**local, **configuration.plugins},
+        mounts=needs.mounts,
         threads=foundation.threads,
     )
     return PodServices(
@@ -264,7 +288,8 @@ def _services(foundation: Foundation, runtime: RuntimeSide, files: PodFiles, hos
         volumes=volumes,
         files=files,
         cgroups=RuntimeDefaultCgroups(),
-        node=_NodeFacts(foundation, host_ips),
+        node=needs.node,
+        data=configuration.data,
         network_error=runtime.conditions.network_error,
     )
 

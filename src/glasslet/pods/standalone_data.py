@@ -10,7 +10,6 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.podspec.object_environment import UNRESOLVED, ResolvedEnvironment
 from glasslet.runtime.protocols import RegistryAuth
 
-
 Credentials = Callable[[Pod, str], Awaitable[tuple[RegistryAuth, ...]]]
 
 

@@ -139,6 +139,11 @@ class PodWorkers:
         if (worker := self._workers.get(uid)) is not None:
             worker.refresh()
 
+    def refresh_all(self) -> None:
+        """The same for every pod: something changed that any of them may take data from."""
+        for worker in self._workers.values():
+            worker.refresh()
+
     def wake_all(self, *, retry: bool = False) -> None:
         """The same for every pod: the network became ready, the runtime came back."""
         for worker in self._workers.values():
