@@ -202,3 +202,11 @@ def agent_on(runtime: PrivateContainerd, folder: Path, **configuration: Any) -> 
     finally:
         agent.kill()
         runtime.remove_all_pods()
+        _remove_log_links(folder)
+
+
+def _remove_log_links(folder: Path) -> None:
+    """The links for log collectors are in one place for the whole machine: those of ours go."""
+    for link in Path("/var/log/containers").glob("*.log"):
+        if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
+            link.unlink(missing_ok=True)
