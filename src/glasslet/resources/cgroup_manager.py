@@ -1,0 +1,146 @@
+"""Makes, changes and removes cgroups, off the loop and with a limit in time; the one way from here to `host`."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+from glasslet.host.cgroup_processes import kill_processes
+from glasslet.host.cgroups import CgroupTree
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.resources.limits import Limits
+from glasslet.resources.settings import settings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_KILL_TRIES = 5
+_EMPTY_TRIES = 10
+_FIRST_PAUSE = 0.001
+"""Seconds, doubling: killed processes leave a cgroup when they are reaped. All tries together take about a second."""
+
+
+class Threads(Protocol):
+    """`host.threads.HostThreads`."""
+
+    async def run(self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = ...) -> T: ...
+
+
+class CgroupMetrics(Protocol):
+    """`telemetry.metrics.cgroups`."""
+
+    def operation(self, kind: str, seconds: float) -> None: ...
+
+
+class CgroupManager:
+    """Cgroups by path. `page_sizes`: huge page sizes of the node, bytes. Work on one path is never done twice at a
+    time. Every method but `exists` and `missing` raises OSError."""
+
+    def __init__(
+        self,
+        *,
+        tree: CgroupTree,
+        threads: Threads,
+        recorder: Recorder,
+        metrics: CgroupMetrics,
+        page_sizes: Iterable[int] = (),
+    ) -> None:
+        self._tree = tree
+        self._threads = threads
+        self._recorder = recorder
+        self._metrics = metrics
+        self._page_sizes = tuple(page_sizes) if "hugetlb" in tree.controllers else ()
+
+    @property
+    def version(self) -> int:
+        """Of the machine's cgroups: 1 or 2."""
+        return self._tree.version
+
+    def exists(self, path: str) -> bool:
+        """Whether it is there, whole. A look at a few paths: done in place."""
+        return self._tree.exists(path)
+
+    def missing(self, path: str) -> tuple[str, ...]:
+        """What is not there of it."""
+        return self._tree.missing(path)
+
+    async def create(self, path: str, limits: Limits) -> OSError | None:
+        """Makes it if need be, and sets its limits. A limit that was refused is no failure, as upstream: it is given
+        back, logged, and a finding."""
+        return await self._timed("create", path, lambda: self._create(path, limits))
+
+    async def update(self, path: str, limits: Limits) -> None:
+        """Sets limits of one that is there."""
+        await self._timed("update", path, lambda: self._write(path, limits))
+
+    async def destroy(self, *paths: str) -> None:
+        """Removes cgroups with all below; what still runs there is killed. Fine for those that are not there."""
+        started = time.monotonic()
+        try:
+            alive = await self._run(paths[0], lambda: [path for path in paths if not self._tree.remove(path)])
+            for path in alive:
+                logger.warning("processes left in a cgroup, killed", extra={"cgroup": path})
+                with self._recorder.wait(WaitKind.EXIT, on=f"processes left in cgroup {path}"):
+                    await self._kill_and_remove(path)
+        finally:
+            self._metrics.operation("destroy", time.monotonic() - started)
+
+    async def children(self, paths: Iterable[str]) -> Mapping[str, set[str]]:
+        """Last elements of what is right below each path."""
+        wanted = tuple(paths)
+        return await self._run("children", lambda: {path: self._tree.children(path) for path in wanted})
+
+    async def memory_usage(self, path: str) -> int:
+        """Bytes in use now."""
+        file = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
+        return int(await self._run(path, lambda: self._tree.read(path, "memory", file)))
+
+    def _create(self, path: str, limits: Limits) -> OSError | None:
+        self._tree.create(path)
+        try:
+            self._write(path, limits)
+        except OSError as error:
+            logger.warning("cgroup limits not set", extra={"cgroup": path, "error": str(error)})
+            return error
+        return None
+
+    def _write(self, path: str, limits: Limits) -> None:
+        self._tree.write(path, settings(limits, version=self._tree.version, page_sizes=self._page_sizes))
+
+    async def _kill_and_remove(self, path: str) -> None:
+        pause = _FIRST_PAUSE
+        kills_left = _KILL_TRIES
+        resisted: tuple[int, ...] = ()
+        for _ in range(_EMPTY_TRIES):
+            if kills_left:
+                kills_left -= 1
+                resisted = await self._run(path, lambda: self._kill(path))
+            await asyncio.sleep(pause)
+            pause *= 2
+            if await self._run(path, lambda: self._tree.remove(path)):
+                return
+        if resisted:
+            listed = ", ".join(map(str, resisted))
+            text = f"failed to kill all the processes attached to the {path} cgroups: {listed} cannot be killed"
+            raise OSError(errno.EPERM, text)
+        raise OSError(errno.EBUSY, f"failed to delete cgroup paths for {path}: processes are left")
+
+    def _kill(self, path: str) -> tuple[int, ...]:
+        self._tree.thaw(path)
+        return kill_processes(lambda: self._tree.processes(path))
+
+    async def _timed(self, kind: str, path: str, call: Callable[[], T]) -> T:
+        started = time.monotonic()
+        try:
+            return await self._run(path, call)
+        finally:
+            self._metrics.operation(kind, time.monotonic() - started)
+
+    async def _run(self, path: str, call: Callable[[], T]) -> T:
+        return await self._threads.run(call, on=f"cgroup {path}", kind=WaitKind.CGROUP)

@@ -1,0 +1,92 @@
+"""Where the agent itself and the machine's other processes are (kubeletCgroups, systemCgroups), kept so each minute.
+
+Nothing here stops a start: what cannot be moved is logged, and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+
+from glasslet.host.cgroup_discovery import in_hosts_pid_namespace, is_kernel_thread, own_cgroup
+from glasslet.host.cgroups import CgroupTree
+from glasslet.record.stations import WaitKind
+from glasslet.resources.cgroup_manager import Threads
+from glasslet.resources.layout import cgroupfs_path, parse_name
+
+logger = logging.getLogger(__name__)
+
+PERIOD = 60.0
+"""Seconds between looks where processes are to be kept somewhere."""
+OOM_PERIOD = 300.0
+"""Seconds: oom.reapply."""
+_ROUNDS = 10
+_INIT = 1
+
+
+class OwnCgroup:
+    """`agent`: cgroup of this process, "" to leave it where it is. `system`: cgroup of all processes that are in the
+    root cgroup, but init and kernel threads, "" to leave them. `set_oom_score` sets that of this process."""
+
+    def __init__(
+        self,
+        *,
+        tree: CgroupTree,
+        threads: Threads,
+        set_oom_score: Callable[[], None],
+        agent: str = "",
+        system: str = "",
+    ) -> None:
+        self._tree = tree
+        self._threads = threads
+        self._set_oom_score = set_oom_score
+        self._agent = cgroupfs_path(parse_name(agent)) if agent else ""
+        self._system = cgroupfs_path(parse_name(system)) if system else ""
+
+    async def run(self) -> None:
+        """Keeps everybody in place until cancelled."""
+        while True:
+            await self.keep()
+            await asyncio.sleep(PERIOD if self._agent or self._system else OOM_PERIOD)
+
+    async def keep(self) -> None:
+        """One look."""
+        self._set_oom_score()
+        for what, place in ((self._keep_system, self._system), (self._keep_agent, self._agent)):
+            if not place:
+                continue
+            try:
+                await self._threads.run(what, on=f"processes into cgroup {place}", kind=WaitKind.CGROUP)
+            except OSError as error:
+                logger.warning("processes not in their cgroup", extra={"cgroup": place, "error": str(error)})
+
+    def _keep_agent(self) -> None:
+        """In a container the agent is where its runtime put it."""
+        if not in_hosts_pid_namespace():
+            return
+        places = own_cgroup()
+        controllers = ("cpu", "memory") if self._tree.version == 1 else ("",)
+        if all(places.get(controller) == self._agent for controller in controllers):
+            return
+        self._tree.create(self._agent)
+        self._tree.move(os.getpid(), self._agent)
+
+    def _keep_system(self) -> None:
+        """Again and again for a while: processes have children while they are moved."""
+        self._tree.create(self._system)
+        problem: OSError | None = None
+        for _ in range(_ROUNDS):
+            pids = [pid for pid in self._tree.own_processes("/") if pid > _INIT and not is_kernel_thread(pid)]
+            if not pids:
+                return
+            for pid in pids:
+                try:
+                    self._tree.move(pid, self._system)
+                except ProcessLookupError:
+                    continue
+                except OSError as error:
+                    problem = error
+        if problem is not None:
+            raise problem

@@ -1,0 +1,116 @@
+"""Each pod's own cgroup: made before its sandbox, removed after its volumes (`pods.collaborators.Cgroups`).
+
+The files are the only memory. A new agent writes a pod's values once more when the pod first needs its cgroup: an agent
+that died between making it and writing to it leaves no pod without limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.record.recorder import Recorder
+from glasslet.resources.cgroup_manager import CgroupManager
+from glasslet.resources.cpu import MIN_SHARES
+from glasslet.resources.layout import CgroupLayout
+from glasslet.resources.limits import Limits, PodDemand
+from glasslet.resources.values_pod import PodRules, limits_of_pod
+
+logger = logging.getLogger(__name__)
+
+
+class PodCgroups:
+    """`demand` tells what a pod asks for; `changed` is called after a pod came or went, so that its class is updated.
+    Methods raise OSError."""
+
+    def __init__(
+        self,
+        *,
+        manager: CgroupManager,
+        layout: CgroupLayout,
+        rules: PodRules,
+        demand: Callable[[Pod], PodDemand],
+        recorder: Recorder,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._manager = manager
+        self._layout = layout
+        self._rules = rules
+        self._demand = demand
+        self._recorder = recorder
+        self._changed = changed
+        self._set: dict[PodUID, str] = {}
+        """Paths whose values this agent has written."""
+        self._busy: dict[PodUID, tuple[asyncio.Lock, int]] = {}
+        """Whose cgroup is being made or removed, and how many want to."""
+
+    async def ensure(self, pod: Pod) -> str:
+        """Makes the pod's cgroup with its values; the path for the sandbox."""
+        ref, demand = pod_ref(pod), self._demand(pod)
+        path = self._layout.pod(demand.qos, ref.uid)
+        async with self._alone(ref.uid):
+            if self._set.get(ref.uid) == path and self._manager.exists(path):
+                return path
+            refused = await self._manager.create(path, limits_of_pod(demand, self._rules))
+            if refused is not None:
+                self._recorder.finding(f"limits of the pod's cgroup not set: {refused}", pod=ref)
+            self._set[ref.uid] = path
+        self._changed()
+        return path
+
+    def lost(self, pod: Pod) -> bool:
+        """Whether the pod has no cgroup (any more), so that what runs of it is not held to its limits."""
+        return not self._manager.exists(self._layout.pod(self._demand(pod).qos, pod_ref(pod).uid))
+
+    async def remove(self, ref: PodRef) -> None:
+        """Removes the pod's cgroup, of whatever class; processes that are left there are killed."""
+        async with self._alone(ref.uid):
+            known = self._set.get(ref.uid)
+            await self._manager.destroy(*([known] if known else self._any_class(ref.uid)))
+            self._set.pop(ref.uid, None)
+        self._changed()
+
+    async def found(self) -> dict[PodUID, str]:
+        """All pods that have a cgroup, with its path."""
+        classes = self._layout.class_paths()
+        children = await self._manager.children(classes.values())
+        return {
+            uid: f"{path}/{name}"
+            for path in classes.values()
+            for name in children[path]
+            if (uid := self._layout.uid_of(name)) is not None
+        }
+
+    async def remove_orphan(self, uid: PodUID, path: str, is_orphan: Callable[[], bool]) -> None:
+        """Removes a cgroup that belongs to no pod, unless meanwhile it does."""
+        async with self._alone(uid):
+            if not is_orphan():
+                return
+            logger.info("orphaned pod cgroup", extra={"cgroup": path, "podUID": uid})
+            await self._manager.destroy(path)
+            self._set.pop(uid, None)
+
+    async def reduce(self, path: str) -> None:
+        """Leaves as little CPU as there can be to whatever runs there."""
+        await self._manager.update(path, Limits(cpu_shares=MIN_SHARES))
+
+    def _any_class(self, uid: PodUID) -> list[str]:
+        """Where the pod's cgroup may be: an agent that did not make it does not know the class."""
+        return [self._layout.pod(qos, uid) for qos in self._layout.class_paths()]
+
+    @asynccontextmanager
+    async def _alone(self, uid: PodUID) -> AsyncIterator[None]:
+        lock, users = self._busy.get(uid, (asyncio.Lock(), 0))
+        self._busy[uid] = lock, users + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._busy.pop(uid)
+            if users > 1:
+                self._busy[uid] = lock, users - 1
