@@ -63,13 +63,17 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
     async with _connections(foundation), _always(foundation, startup), AsyncExitStack() as layers:
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
         set_own_oom_score(foundation.configuration.oom_score_adj)
+        if foundation.identity is not None:
+            startup.waiting_for("waiting for a client certificate, asked for with the bootstrap credentials")
+            await foundation.identity.obtain()
+            await layers.enter_async_context(running({"client certificate": foundation.identity.run}))
         host_ips = await find_host_ips(foundation)
         connection = await connect_runtime(foundation, startup.waiting_for)
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
         cluster = build_cluster_side(foundation, runtime)
         pods = build_pod_side(foundation, runtime, host_ips, cluster)
-        servers = await build_servers(foundation, runtime, pods, log)
+        servers = await build_servers(foundation, runtime, pods, log, cluster)
 
         observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
         await layers.enter_async_context(running(observation))
@@ -86,7 +90,9 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
             "garbage collection": pods.garbage.run,
         }
         if servers.tls is not None:
-            upkeep["serving certificate"] = servers.tls.run
+            upkeep["serving certificate"] = servers.tls.serving.run
+            if servers.tls.identity is not None:
+                upkeep["signing of the serving certificate"] = servers.tls.identity.run
         await layers.enter_async_context(running(upkeep))
         with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
             await runtime.observed.synced.wait()
@@ -99,6 +105,8 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
             sources |= {"source API": pods.api.run, "mirror pods": pods.mirrors.run}
         await layers.enter_async_context(running(sources))
         startup.finished()
+        if foundation.identity is not None:
+            await foundation.identity.watch()
         await asyncio.get_running_loop().create_future()
 
 

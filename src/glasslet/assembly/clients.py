@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glasslet.concurrency.clock import Clock
-from glasslet.config.loading import Loaded
+from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.kubeapi.client import HTTPAPIClient
-from glasslet.kubeapi.kubeconfig import load_kubeconfig
+from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import TokenBucket
 from glasslet.record.recorder import Recorder
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
@@ -32,26 +32,34 @@ class APIClients:
             await client.close()
 
 
-def build_clients(loaded: Loaded, recorder: Recorder, clock: Clock, metrics: APIClientMetrics) -> APIClients | None:
-    """The clients for --kubeconfig; None without: standalone. Raises KubeconfigError."""
-    if not loaded.options.kubeconfig:
-        return None
-    config, configuration = load_kubeconfig(loaded.options.kubeconfig), loaded.configuration
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """Makes clients."""
 
-    def client(qps: float, burst: int, timeout: float = 30.0) -> HTTPAPIClient:
+    recorder: Recorder
+    clock: Clock
+    metrics: APIClientMetrics
+
+    def client(
+        self, config: Kubeconfig, *, qps: float = _UNLIMITED, burst: int = 1, timeout: float = 30.0
+    ) -> HTTPAPIClient:
+        """A client with connections of its own; `timeout` in seconds."""
         return HTTPAPIClient(
             config=config,
-            recorder=recorder,
-            clock=clock,
-            metrics=metrics,
-            limiter=TokenBucket(qps=qps, burst=burst, clock=clock),
+            recorder=self.recorder,
+            clock=self.clock,
+            metrics=self.metrics,
+            limiter=TokenBucket(qps=qps, burst=burst, clock=self.clock),
             user_agent=_USER_AGENT,
             timeout=timeout,
         )
 
+
+def build_clients(connector: Connector, config: Kubeconfig, configuration: KubeletConfiguration) -> APIClients:
+    """The clients of a node of a cluster."""
     patience = min(configuration.node_status_update_frequency, configuration.node_lease_duration_seconds)
     return APIClients(
-        requests=client(configuration.kube_api_qps, configuration.kube_api_burst),
-        heartbeats=client(_UNLIMITED, 1, float(patience)),
-        events=client(configuration.event_record_qps, configuration.event_burst),
+        requests=connector.client(config, qps=configuration.kube_api_qps, burst=configuration.kube_api_burst),
+        heartbeats=connector.client(config, timeout=float(patience)),
+        events=connector.client(config, qps=configuration.event_record_qps, burst=configuration.event_burst),
     )

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasslet.assembly.clients import APIClients, build_clients
+from glasslet.assembly.clients import APIClients, Connector, build_clients
+from glasslet.assembly.identity import build_client_identity
 from glasslet.concurrency.clock import Clock, SystemClock
 from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -15,6 +16,7 @@ from glasslet.config.options import Options
 from glasslet.host.layout import RootLayout
 from glasslet.host.machine import Machine, node_name, read_machine
 from glasslet.host.threads import HostThreads
+from glasslet.identity.client_identity import ClientIdentity
 from glasslet.kubeapi.event_recorder import EventRecorder
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.recorder import current_scope
@@ -39,8 +41,9 @@ class Foundation:
     metrics: Metrics
     events: EventRecorder
     threads: HostThreads
+    identity: ClientIdentity | None
     clients: APIClients | None
-    """None: standalone."""
+    """Both None: standalone."""
 
     @property
     def configuration(self) -> KubeletConfiguration:
@@ -70,7 +73,9 @@ def build_foundation(loaded: Loaded) -> Foundation:
     stages = {name: "" if spec.stage is Stage.GA else str(spec.stage) for name, spec in GATES.items()}
     gates = {name: Gate(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
     metrics = Metrics(node_name=name, gates=gates)
-    clients = build_clients(loaded, record, clock, metrics.api_client)
+    connector = Connector(recorder=record, clock=clock, metrics=metrics.api_client)
+    identity = build_client_identity(loaded, name, connector, metrics.registry)
+    clients = build_clients(connector, identity.prepare(), loaded.configuration) if identity is not None else None
     return Foundation(
         loaded=loaded,
         clock=clock,
@@ -82,5 +87,6 @@ def build_foundation(loaded: Loaded) -> Foundation:
         metrics=metrics,
         events=EventRecorder(node=name, clock=clock, client=clients.events if clients is not None else None),
         threads=HostThreads(recorder=record),
+        identity=identity,
         clients=clients,
     )

@@ -6,22 +6,19 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.server.access import AccessSettings, build_access
-from glasslet.server.gate import Access
 from glasslet.server.glass import glass_routes
 from glasslet.server.handlers.health import syncloop_check
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.log_source import ContainerLogs
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
-from glasslet.server.serving_certificate import serving_pair
 from glasslet.server.sources import PING, HealthCheck
-from glasslet.server.tls import ServingTLS, TLSFiles
-from glasslet.server.tls_options import TLSOptions
 from glasslet.server.unix_socket import UnixSocketServer
 from glasslet.telemetry.logging_setup import Logging
 from glasslet.telemetry.metrics.pods import PodCounts
@@ -32,11 +29,13 @@ class ServerSide:
     """What listens. `tls` is None where HTTPS is switched off."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]
-    tls: ServingTLS | None
+    tls: TLSSide | None
 
 
-async def build_servers(foundation: Foundation, runtime: RuntimeSide, pods: PodSide, logging: Logging) -> ServerSide:
-    """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption."""
+async def build_servers(
+    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, logging: Logging, cluster: ClusterSide | None
+) -> ServerSide:
+    """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     configuration = foundation.configuration
     node = NodeView(runtime=runtime, pods=pods)
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
@@ -57,7 +56,7 @@ async def build_servers(foundation: Foundation, runtime: RuntimeSide, pods: PodS
     ]
     tls = None
     if configuration.enable_server and configuration.port:
-        tls = await _tls(foundation)
+        tls = await build_tls(foundation, cluster)
         table = https_routes(sources, _switches(foundation))
         debugging = configuration.enable_debugging_handlers
         listening.append(
@@ -65,8 +64,8 @@ async def build_servers(foundation: Foundation, runtime: RuntimeSide, pods: PodS
                 bind=Bind(configuration.address, configuration.port),
                 served=Served(table, metric_buckets(read_only=False, debugging_handlers=debugging), tuple(routes)),
                 metrics=foundation.metrics.http,
-                access=_access(foundation),
-                tls=tls.context,
+                access=build_gatekeeper(foundation, cluster),
+                tls=tls.serving.context,
             )
         )
     if configuration.read_only_port:
@@ -79,32 +78,6 @@ async def build_servers(foundation: Foundation, runtime: RuntimeSide, pods: PodS
             )
         )
     return ServerSide(listening=tuple(listening), tls=tls)
-
-
-async def _tls(foundation: Foundation) -> ServingTLS:
-    configuration = foundation.configuration
-    certificate, key = await serving_pair(
-        certificate=configuration.tls_cert_file,
-        key=configuration.tls_private_key_file,
-        cert_dir=foundation.options.cert_dir,
-        host=foundation.node_name,
-    )
-    files = TLSFiles(certificate, key, configuration.authentication.x509.client_ca_file)
-    options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))
-    return ServingTLS(files=files, options=options)
-
-
-def _access(foundation: Foundation) -> Access:
-    authentication = foundation.configuration.authentication
-    settings = AccessSettings(
-        node_name=foundation.node_name,
-        mode=foundation.configuration.authorization.mode,
-        client_certificates=bool(authentication.x509.client_ca_file),
-        webhook_tokens=authentication.webhook.enabled,
-        anonymous=authentication.anonymous.enabled,
-        fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
-    )
-    return build_access(settings)
 
 
 def _switches(foundation: Foundation) -> RouteSwitches:

@@ -70,6 +70,19 @@ class RotationMetrics(Protocol):
         """A certificate of that age was replaced."""
 
 
+class NoMetrics:
+    """Where nothing is renewed."""
+
+    def failed(self) -> None:
+        """Nothing."""
+
+    def replaced(self, age_seconds: float) -> None:
+        """Nothing."""
+
+
+NO_METRICS = NoMetrics()
+
+
 class KeyMaker(Protocol):
     """Makes keys and signing requests; raises NoKey."""
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glasslet.server.tls_options import TLSOptions, apply, insecure_among
 
@@ -22,8 +22,8 @@ CHECK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
-    """PEM files. `client_ca` "" means that client certificates are not asked for. `awaited`: certificate and key may come
-    later (serverTLSBootstrap); until then every handshake fails."""
+    """PEM files. `client_ca` "" means that client certificates are not asked for. `awaited`: certificate and key may
+    come later (serverTLSBootstrap); until then every handshake fails."""
 
     certificate: str
     key: str
@@ -46,11 +46,12 @@ class ServingTLS:
         self._files = files
         self._options = options
         self._stamp = _stamp(files)
-        self._current = _load(files, options)
+        first = _loadable(files, options)
+        self._current = _load(first, options)
         for name in insecure_among(options.cipher_suites):
             log.warning("Insecure TLS cipher suite in use", extra={"suite": name})
         # The context given to the listener never changes; each handshake is handed over to the current one.
-        self.context = _load(files, options)
+        self.context = _load(first, options)
         self.context.sni_callback = self._hand_over
 
     def refresh(self) -> bool:
@@ -67,6 +68,12 @@ class ServingTLS:
         log.info("Serving certificate reloaded", extra={"file": self._files.certificate})
         return True
 
+    def use(self, certificate: str, key: str) -> None:
+        """Another pair of files counts from now on."""
+        self._files = replace(self._files, certificate=certificate, key=key)
+        self._stamp = ()
+        self.refresh()
+
     async def run(self) -> None:
         """Looks at the files for ever."""
         while True:
@@ -79,13 +86,25 @@ class ServingTLS:
         connection.context = self._current
 
 
+def _loadable(files: TLSFiles, options: TLSOptions) -> TLSFiles:
+    """The files to begin with: without a pair if that may come later and cannot be loaded yet."""
+    if not files.awaited:
+        return files
+    try:
+        _load(files, options)
+    except BadTLSFile as error:
+        log.warning("No serving certificate yet, TLS handshakes fail", extra={"why": str(error)})
+        return replace(files, certificate="", key="")
+    return files
+
+
 def _load(files: TLSFiles, options: TLSOptions) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     context.set_alpn_protocols(["http/1.1"])
     apply(options, context)
     try:
-        if not files.awaited or os.path.exists(files.certificate):
+        if files.certificate:
             context.load_cert_chain(files.certificate, files.key, password=_no_password)
     except (OSError, ValueError) as error:
         raise BadTLSFile(f"certificate {files.certificate} with key {files.key}: {error}") from error

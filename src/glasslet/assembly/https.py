@@ -1,0 +1,104 @@
+"""The HTTPS port's own certificate, and who judges those who ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glasslet.api.node import NodeAddress
+from glasslet.assembly.cluster import ClusterSide
+from glasslet.assembly.foundation import Foundation
+from glasslet.identity.serving import ServingIdentity, ServingSettings
+from glasslet.identity.signer import CertificateSigner
+from glasslet.server.access import AccessSettings, build_access
+from glasslet.server.gate import Access
+from glasslet.server.serving_certificate import serving_pair
+from glasslet.server.tls import ServingTLS, TLSFiles
+from glasslet.server.tls_options import TLSOptions
+from glasslet.server.webhook import Reviews, WebhookAuthorizer, WebhookReviewer
+from glasslet.telemetry.metrics.certificates import ReviewMetrics, ServingCertificateMetrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLSSide:
+    """`identity` is None unless the cluster signs the serving certificate (serverTLSBootstrap)."""
+
+    serving: ServingTLS
+    identity: ServingIdentity | None
+
+
+async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSSide:
+    """Makes keys where none are given. Raises BadTLSFile, BadTLSOption."""
+    configuration = foundation.configuration
+    identity = None
+    if configuration.server_tls_bootstrap and cluster is not None:
+        identity = _serving_identity(foundation, cluster)
+        certificate, key = identity.files()
+    else:
+        certificate, key = await serving_pair(
+            certificate=configuration.tls_cert_file,
+            key=configuration.tls_private_key_file,
+            cert_dir=foundation.options.cert_dir,
+            host=foundation.node_name,
+        )
+    client_ca = configuration.authentication.x509.client_ca_file
+    files = TLSFiles(certificate, key, client_ca, awaited=identity is not None)
+    options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))
+    serving = ServingTLS(files=files, options=options)
+    if identity is not None:
+        identity.on_new = lambda pair: serving.use(pair.certificate_file, pair.key_file)
+    return TLSSide(serving=serving, identity=identity)
+
+
+def _serving_identity(foundation: Foundation, cluster: ClusterSide) -> ServingIdentity:
+    configuration = foundation.configuration
+
+    def addresses() -> Sequence[NodeAddress]:
+        return cluster.node.current().status.addresses
+
+    metrics = ServingCertificateMetrics(foundation.metrics.registry)
+    identity = ServingIdentity(
+        settings=ServingSettings(
+            node=foundation.node_name,
+            cert_dir=foundation.options.cert_dir,
+            certificate_file=configuration.tls_cert_file,
+            key_file=configuration.tls_private_key_file,
+            names_alone=foundation.loaded.gates.enabled("AllowDNSOnlyNodeCSR"),
+        ),
+        signer=CertificateSigner(client=cluster.clients.requests, recorder=foundation.record, clock=foundation.clock),
+        addresses=addresses,
+        metrics=metrics,
+        clock=foundation.clock,
+    )
+    metrics.show(identity.expiry)
+    return identity
+
+
+def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Access:
+    """Who may ask. Raises BadAccessSetting."""
+    configuration = foundation.configuration
+    authentication, authorization = configuration.authentication, configuration.authorization
+    settings = AccessSettings(
+        node_name=foundation.node_name,
+        mode=authorization.mode,
+        client_certificates=bool(authentication.x509.client_ca_file),
+        webhook_tokens=authentication.webhook.enabled,
+        anonymous=authentication.anonymous.enabled,
+        fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
+    )
+    if cluster is None:
+        return build_access(settings)
+    reviews = Reviews(
+        client=cluster.clients.requests,
+        metrics=ReviewMetrics(foundation.metrics.registry),
+        recorder=foundation.record,
+        clock=foundation.clock,
+    )
+    reviewer = WebhookReviewer(reviews=reviews, ttl=float(authentication.webhook.cache_ttl))
+    webhook = authorization.webhook
+    authorizer = WebhookAuthorizer(
+        reviews=reviews,
+        allowed_ttl=float(webhook.cache_authorized_ttl),
+        denied_ttl=float(webhook.cache_unauthorized_ttl),
+    )
+    return build_access(settings, reviewer=reviewer, authorizer=authorizer)
