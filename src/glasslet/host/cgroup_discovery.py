@@ -38,6 +38,15 @@ def runs_systemd(root: str = "") -> bool:
     return os.path.isdir(f"{root}/run/systemd/system")
 
 
+def usable_cpus(tree: CgroupTree, name: str = "/") -> str:
+    """The CPUs that processes below a cgroup can have (`0-3`), "" if it does not say."""
+    file = "cpuset.cpus.effective" if tree.version == 2 else "cpuset.cpus"
+    try:
+        return tree.read(name, "cpuset", file)
+    except OSError:
+        return ""
+
+
 def max_tasks(root: str = "") -> int:
     """How many tasks the kernel allows at once, 0 if it does not say."""
     limits = [_number(f"{root}/proc/sys/kernel/{name}") for name in ("pid_max", "threads-max")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 
@@ -50,11 +51,11 @@ class CgroupV1:
 
     def write(self, name: str, settings: Iterable[Setting]) -> None:
         """Each setting in its controller's tree."""
-        write_settings(settings, lambda setting: f"{self._mounts[setting.controller]}{name}/{setting.file}")
+        write_settings(settings, lambda setting: f"{self._root_of(setting.controller)}{name}/{setting.file}")
 
     def read(self, name: str, controller: str, file: str) -> str:
         """One file of one controller."""
-        return read_file(f"{self._mounts[controller]}{name}/{file}")
+        return read_file(f"{self._root_of(controller)}{name}/{file}")
 
     def children(self, name: str) -> set[str]:
         """Those that are there in any tree."""
@@ -80,7 +81,14 @@ class CgroupV1:
 
     def remove(self, name: str) -> bool:
         """From every tree; those that can go do, whatever holds the others."""
-        return all([remove_directory(root + name, self._directories) for root in self._roots])
+        gone = [remove_directory(root + name, self._directories) for root in self._roots]
+        return all(gone)
+
+    def _root_of(self, controller: str) -> str:
+        try:
+            return self._mounts[controller]
+        except KeyError:
+            raise OSError(errno.ENODEV, f"cgroup controller {controller} is not mounted") from None
 
     def _create(self, root: str, name: str) -> None:
         path = root + name

@@ -39,6 +39,8 @@ class PodServices:
     data: ConfigurationData = field(default_factory=StandaloneData)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
+    cgroup_lost: Callable[[Pod], bool] = lambda pod: False
+    """Whether the cgroup that the pod should have is not there."""
 
 
 def build_executor(services: PodServices, report: Reporting, limits: BackOffLimits) -> Executor:

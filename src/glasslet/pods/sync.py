@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from glasslet.api.pod import Pod
 from glasslet.concurrency.jitter import jittered
 from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
 from glasslet.pods.executor import Executor
@@ -53,6 +54,7 @@ class PodSync:
         last_words: LastWords,
         report: Reporting,
         settings: WorkerSettings,
+        cgroup_lost: Callable[[Pod], bool] = lambda pod: False,
     ) -> None:
         self._executor = executor
         self._observed = observed
@@ -62,6 +64,7 @@ class PodSync:
         self._events = report.events
         self._clock = report.clock
         self._settings = settings
+        self._cgroup_lost = cgroup_lost
 
     async def settle(self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool]) -> Settled:
         """Plans and acts until there is nothing to do. `news()` takes in mail between rounds; False ends the sync."""
@@ -118,6 +121,7 @@ class PodSync:
             prepared=memory.volumes is not None,
             sandbox_attempt_from=memory.sandbox_attempt_from,
             started_at=keeper.started_at(observed),
+            cgroup_lost=self._cgroup_lost(memory.pod),
         )
 
     async def _act(self, memory: PodMemory, found: Plan) -> None:

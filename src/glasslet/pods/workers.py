@@ -89,6 +89,7 @@ class PodWorkers:
             last_words=self._last_words,
             report=report,
             settings=settings,
+            cgroup_lost=services.cgroup_lost,
         )
 
     async def run(self) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from glasslet.api.container import Container
-from glasslet.api.pod import Pod
+from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.quantity import Quantity
 from glasslet.podspec.pod_level import Amounts, pod_level_limit, pod_limits, pod_requests
 from glasslet.podspec.qos import qos_class
@@ -32,6 +33,23 @@ def pod_demand(pod: Pod) -> PodDemand:
         memory_limit=_amount(limits, "memory").value() if _is_limited(pod, "memory") else None,
         huge_pages={size: _amount(requests, name).value() for name in requests if (size := page_size(name))},
     )
+
+
+class PodDemands:
+    """The demands of many pods, asked for again and again: computed once for each spec."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[PodSpec, PodDemand]] = {}
+
+    def of(self, pods: Iterable[Pod]) -> list[PodDemand]:
+        """In the order of the pods; others are forgotten."""
+        before, self._known = self._known, {}
+        for pod in pods:
+            known = before.get(pod.metadata.uid)
+            if known is None or known[0] is not pod.spec:
+                known = pod.spec, pod_demand(pod)
+            self._known[pod.metadata.uid] = known
+        return [demand for _, demand in self._known.values()]
 
 
 def _amount(amounts: Amounts, resource: str) -> Quantity:

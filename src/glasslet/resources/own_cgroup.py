@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 
 from glasslet.host.cgroup_discovery import in_hosts_pid_namespace, is_kernel_thread, own_cgroup
 from glasslet.host.cgroups import CgroupTree
@@ -28,12 +29,13 @@ _INIT = 1
 
 class OwnCgroup:
     """`agent`: cgroup of this process, "" to leave it where it is. `system`: cgroup of all processes that are in the
-    root cgroup, but init and kernel threads, "" to leave them. `set_oom_score` sets that of this process."""
+    root cgroup, but init and kernel threads, "" to leave them. `set_oom_score` sets that of this process. Without a
+    `tree` everybody stays where he is."""
 
     def __init__(
         self,
         *,
-        tree: CgroupTree,
+        tree: CgroupTree | None,
         threads: Threads,
         set_oom_score: Callable[[], None],
         agent: str = "",
@@ -54,39 +56,44 @@ class OwnCgroup:
     async def keep(self) -> None:
         """One look."""
         self._set_oom_score()
-        for what, place in ((self._keep_system, self._system), (self._keep_agent, self._agent)):
+        if self._tree is None:
+            return
+        for keep, place in ((_keep_system, self._system), (_keep_agent, self._agent)):
             if not place:
                 continue
+            call = partial(keep, self._tree, place)
             try:
-                await self._threads.run(what, on=f"processes into cgroup {place}", kind=WaitKind.CGROUP)
+                await self._threads.run(call, on=f"processes into cgroup {place}", kind=WaitKind.CGROUP)
             except OSError as error:
                 logger.warning("processes not in their cgroup", extra={"cgroup": place, "error": str(error)})
 
-    def _keep_agent(self) -> None:
-        """In a container the agent is where its runtime put it."""
-        if not in_hosts_pid_namespace():
-            return
-        places = own_cgroup()
-        controllers = ("cpu", "memory") if self._tree.version == 1 else ("",)
-        if all(places.get(controller) == self._agent for controller in controllers):
-            return
-        self._tree.create(self._agent)
-        self._tree.move(os.getpid(), self._agent)
 
-    def _keep_system(self) -> None:
-        """Again and again for a while: processes have children while they are moved."""
-        self._tree.create(self._system)
-        problem: OSError | None = None
-        for _ in range(_ROUNDS):
-            pids = [pid for pid in self._tree.own_processes("/") if pid > _INIT and not is_kernel_thread(pid)]
-            if not pids:
-                return
-            for pid in pids:
-                try:
-                    self._tree.move(pid, self._system)
-                except ProcessLookupError:
-                    continue
-                except OSError as error:
-                    problem = error
-        if problem is not None:
-            raise problem
+def _keep_agent(tree: CgroupTree, place: str) -> None:
+    """In a container the agent is where its runtime put it."""
+    if not in_hosts_pid_namespace():
+        return
+    places = own_cgroup()
+    controllers = ("cpu", "memory") if tree.version == 1 else ("",)
+    if all(places.get(controller) == place for controller in controllers):
+        return
+    tree.create(place)
+    tree.move(os.getpid(), place)
+
+
+def _keep_system(tree: CgroupTree, place: str) -> None:
+    """Again and again for a while: processes have children while they are moved."""
+    tree.create(place)
+    problem: OSError | None = None
+    for _ in range(_ROUNDS):
+        pids = [pid for pid in tree.own_processes("/") if pid > _INIT and not is_kernel_thread(pid)]
+        if not pids:
+            return
+        for pid in pids:
+            try:
+                tree.move(pid, place)
+            except ProcessLookupError:
+                continue
+            except OSError as error:
+                problem = error
+    if problem is not None:
+        raise problem

@@ -7,6 +7,7 @@ that died between making it and writing to it leaves no pod without limits.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.record.recorder import Recorder
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.cpu import MIN_SHARES
-from glasslet.resources.layout import CgroupLayout
+from glasslet.resources.layout import CgroupLayout, CgroupNameInvalid
 from glasslet.resources.limits import Limits, PodDemand
 from glasslet.resources.values_pod import PodRules, limits_of_pod
 
@@ -57,6 +58,8 @@ class PodCgroups:
             if self._set.get(ref.uid) == path and self._manager.exists(path):
                 return path
             refused = await self._manager.create(path, limits_of_pod(demand, self._rules))
+            if missing := self._manager.missing(path):
+                raise OSError(errno.ENOENT, f"made, but not there: {', '.join(missing)}", path)
             if refused is not None:
                 self._recorder.finding(f"limits of the pod's cgroup not set: {refused}", pod=ref)
             self._set[ref.uid] = path
@@ -65,7 +68,12 @@ class PodCgroups:
 
     def lost(self, pod: Pod) -> bool:
         """Whether the pod has no cgroup (any more), so that what runs of it is not held to its limits."""
-        return not self._manager.exists(self._layout.pod(self._demand(pod).qos, pod_ref(pod).uid))
+        uid = pod_ref(pod).uid
+        try:
+            path = self._set.get(uid) or self._layout.pod(self._demand(pod).qos, uid)
+        except CgroupNameInvalid:
+            return False
+        return not self._manager.exists(path)
 
     async def remove(self, ref: PodRef) -> None:
         """Removes the pod's cgroup, of whatever class; processes that are left there are killed."""

@@ -55,7 +55,7 @@ class Draft:
         """The plan. Preparation is put before the first action that needs it, or all of those wait for it."""
         actions = self._actions
         first = next((i for i, a in enumerate(actions) if isinstance(a, CreateSandbox | StartContainer)), None)
-        if first is not None and not self._given.prepared:
+        if first is not None and (self._given.cgroup_lost or not self._given.prepared):
             rest = [] if self.held(POD_LEVEL) else [PreparePod(), *actions[first:]]
             actions = [*actions[:first], *rest]
         return Plan(

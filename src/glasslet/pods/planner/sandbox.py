@@ -36,6 +36,8 @@ def sandbox_need(given: PlanInput) -> SandboxNeed | None:
         because = "its network namespace is of the other kind"
     elif not last.host_network and not last.ips:
         because = "it has no IP address"
+    elif given.cgroup_lost and given.observed is not None and given.observed.running():
+        because = "its pod's cgroup is gone: nothing holds the containers to their limits"
     if not because:
         return None
     return SandboxNeed(attempt=max(last.attempt + 1, given.sandbox_attempt_from), because=because)

@@ -29,7 +29,7 @@ class Hold(Struct, frozen=True, kw_only=True):
 class PlanInput(Struct, frozen=True, kw_only=True):
     """`now` is wall time, aware. `holds` by container name or POD_LEVEL. `unstartable`: created instances that this
     agent failed to start. `prepared`: volumes, directories and cgroup are there. `sandbox_attempt_from`: attempts below
-    are known to be taken. `started_at`: status.startTime."""
+    are known to be taken. `started_at`: status.startTime. `cgroup_lost`: the pod's cgroup is not there."""
 
     pod: Pod
     now: datetime
@@ -42,6 +42,7 @@ class PlanInput(Struct, frozen=True, kw_only=True):
     prepared: bool = False
     sandbox_attempt_from: int = 0
     started_at: datetime | None = None
+    cgroup_lost: bool = False
 
 
 class PlannedWait(Struct, frozen=True, kw_only=True):

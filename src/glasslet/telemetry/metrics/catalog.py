@@ -12,6 +12,7 @@ from glasslet.telemetry.metrics.agent import (
     process_start_time,
 )
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
+from glasslet.telemetry.metrics.cgroups import CgroupMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
@@ -34,6 +35,7 @@ class Metrics:
         self.pod_starts = PodStartMetrics(self.registry)
         self.pod_workers = PodWorkerMetrics(self.registry)
         self.api_client = APIClientMetrics(self.registry)
+        self.cgroups = CgroupMetrics(self.registry)
         self.images = ImageMetrics(self.registry)
         self.http = HTTPMetrics(self.registry)
         self.probes = ProbeMetrics(self.probe_registry)
