@@ -6,7 +6,7 @@ import os
 import time
 
 from glasslet.stats.figures import CgroupFigures, Details, MemoryFigures, Part, Transfers
-from glasslet.stats.kernel_text import contents, keyed, limit, lines, number
+from glasslet.stats.kernel_text import contents, keyed, limit, lines, number, oldest_change
 
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -27,6 +27,10 @@ class CgroupV1:
     def exists(self, group: str) -> bool:
         """Whether there is such a group."""
         return os.path.isdir(self._memory + group) or os.path.isdir(self._accounting + group)
+
+    def made_at(self, group: str) -> float | None:
+        """Unix time at which it was made: that of a file in it that nobody writes to."""
+        return oldest_change(f"{self._memory}{group}", "cgroup.clone_children")
 
     def read(self, group: str, parts: Part) -> CgroupFigures | None:
         """Its figures; None if there is no such group. The kernel gives no pressure of groups here."""

@@ -6,7 +6,7 @@ import os
 import time
 
 from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Pressure, Transfers
-from glasslet.stats.kernel_text import contents, keyed, limit, number, pressure
+from glasslet.stats.kernel_text import contents, keyed, limit, number, oldest_change, pressure
 
 _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
@@ -23,6 +23,10 @@ class CgroupV2:
     def exists(self, group: str) -> bool:
         """Whether there is such a group."""
         return os.path.isdir(self._root + group)
+
+    def made_at(self, group: str) -> float | None:
+        """Unix time at which it was made: that of a file in it that nobody writes to."""
+        return oldest_change(f"{self._root}{group}", "cgroup.events")
 
     def read(self, group: str, parts: Part) -> CgroupFigures | None:
         """Its figures; None if there is no such group."""

@@ -17,6 +17,8 @@ class Part(IntFlag):
     """How many processes there are."""
     DETAILS = 4
     """All that only the container metrics show."""
+    NETWORK = 8
+    """Traffic of the node and of every sandbox."""
 
 
 class Stall(Struct, frozen=True):

@@ -31,6 +31,17 @@ def contents(path: str) -> bytes:
         os.close(descriptor)
 
 
+def oldest_change(folder: str, file: str) -> float | None:
+    """Unix time of the folder's or this file's last change, whichever is earlier."""
+    times = []
+    for path in (folder, f"{folder}/{file}"):
+        try:
+            times.append(os.stat(path).st_mtime)
+        except OSError:
+            continue
+    return min(times, default=None)
+
+
 def number(data: bytes) -> int | None:
     """A single number; None for `max`, -1, and what is none."""
     text = data.strip()

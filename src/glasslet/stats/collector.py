@@ -1,0 +1,110 @@
+"""Reads the node when somebody asks: once for all who ask at the same time, and not again for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.model import ObservedPod
+from glasslet.stats.cpu_rates import CPURates
+from glasslet.stats.figures import Part
+from glasslet.stats.readings import CgroupTree, GroupReader, Reading
+from glasslet.stats.targets import SystemGroups, choose_targets
+from glasslet.stats.turns import Turns
+
+T = TypeVar("T")
+MAX_AGE = 1.0
+"""Seconds that a reading is good for."""
+_SHORT_LOOK = 0.2
+_WITHIN = 20.0
+
+
+class Threads(Protocol):
+    """Where blocking reads are done."""
+
+    async def run(
+        self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = ..., within: float = ...
+    ) -> T: ...
+
+
+class PodViews(Protocol):
+    """The pods to read: what the runtime holds, what they were made of, and their groups."""
+
+    def observed(self) -> Sequence[ObservedPod]: ...
+    def pods(self) -> Sequence[Pod]: ...
+    def pod_cgroup(self, pod: Pod) -> str: ...
+
+
+class NodeCollector:
+    """Gives readings. `rates` has the CPU use of the groups of the last one."""
+
+    def __init__(
+        self,
+        *,
+        views: PodViews,
+        tree: CgroupTree,
+        system: SystemGroups,
+        threads: Threads,
+        clock: Clock,
+        recorder: Recorder,
+    ) -> None:
+        self._views = views
+        self._tree = tree
+        self._reader = GroupReader(tree=tree, system=system)
+        self._threads = threads
+        self._clock = clock
+        self._recorder = recorder
+        self.rates = CPURates()
+        self._turns = Turns(recorder=recorder, on="figures of the node that somebody else reads just now")
+        self._last: tuple[float, Reading] | None = None
+
+    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading:
+        """A reading with at least these parts, at most `max_age` seconds old. `rates`: also makes sure that the CPU use
+        of every group can be told, which may need a second, short look. Raises HostCallStuck."""
+        async with self._turns:
+            reading = self._recent(parts, max_age) or await self._read(parts)
+            if rates:
+                await self._look_again(self.rates.lacks(group for group, _, _ in reading.cpu_totals()))
+            return reading
+
+    def _recent(self, parts: Part, max_age: float) -> Reading | None:
+        if self._last is None:
+            return None
+        read_at, reading = self._last
+        fits = parts & reading.parts == parts and self._clock.monotonic() - read_at <= max_age
+        return reading if fits else None
+
+    async def _read(self, parts: Part) -> Reading:
+        pods = {PodUID(pod.metadata.uid): pod for pod in self._views.pods()}
+        targets = choose_targets(self._views.observed(), pods, self._views.pod_cgroup)
+        reading = await self._in_thread(lambda: self._reader.read(targets, parts))
+        totals = list(reading.cpu_totals())
+        for group, at, total in totals:
+            self.rates.observe(group, at, total)
+        self.rates.keep_only(group for group, _, _ in totals)
+        self._last = (self._clock.monotonic(), reading)
+        return reading
+
+    async def _look_again(self, groups: list[str]) -> None:
+        if not groups:
+            return
+        with self._recorder.wait(WaitKind.QUEUE, on="a second look at CPU counters"):
+            await asyncio.sleep(_SHORT_LOOK)
+        for group, at, total in await self._in_thread(lambda: list(self._cpu_of(groups))):
+            self.rates.observe(group, at, total)
+
+    def _cpu_of(self, groups: list[str]) -> Iterable[tuple[str, int, int]]:
+        for group in groups:
+            total = self._tree.read_cpu(group)
+            if total is not None:
+                yield group, time.time_ns(), total
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await self._threads.run(call, on="control groups", kind=WaitKind.QUEUE, within=_WITHIN)

@@ -1,0 +1,112 @@
+"""One pass over control groups and networks: what was read, and the reading itself, which belongs into a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.runtime.model import ObservedContainer
+from glasslet.stats.container_cgroups import ContainerCgroups
+from glasslet.stats.figures import CgroupFigures, Part
+from glasslet.stats.network import Interface, read_interfaces
+from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
+
+ROOT = "/"
+
+
+class CgroupTree(Protocol):
+    """The control groups of this machine, of either version."""
+
+    def exists(self, group: str) -> bool: ...
+    def read(self, group: str, parts: Part) -> CgroupFigures | None: ...
+    def read_cpu(self, group: str) -> int | None: ...
+    def processes(self, group: str) -> list[bytes]: ...
+    def made_at(self, group: str) -> float | None: ...
+
+
+class ContainerReading(Struct, frozen=True):
+    """A running container; without figures if it has just ended or its group has no known name."""
+
+    container: ObservedContainer
+    group: str
+    figures: CgroupFigures | None
+
+
+class PodReading(Struct, frozen=True, kw_only=True):
+    """A pod. `figures` are of its own group; `sandbox` is only read for details."""
+
+    target: PodTarget
+    figures: CgroupFigures | None
+    containers: tuple[ContainerReading, ...]
+    sandbox_group: str = ""
+    sandbox: CgroupFigures | None = None
+    interfaces: tuple[Interface, ...] | None = None
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """The node at one moment. `groups` has the root, the system's groups and those above pods, as far as they are
+    there."""
+
+    parts: Part
+    groups: dict[str, CgroupFigures]
+    made_at: dict[str, float]
+    """Unix time at which each of `groups` was made, as far as it can be told."""
+    pods: tuple[PodReading, ...]
+    interfaces: tuple[Interface, ...] = ()
+
+    def cpu_totals(self) -> Iterable[tuple[str, int, int]]:
+        """Group, time and CPU used, of all that was read."""
+        for group, figures in self.groups.items():
+            if figures.cpu is not None:
+                yield group, figures.taken_at, figures.cpu
+        for pod in self.pods:
+            own = [(pod.target.cgroup, pod.figures), (pod.sandbox_group, pod.sandbox)]
+            own.extend((one.group, one.figures) for one in pod.containers)
+            for group, one in own:
+                if group and one is not None and one.cpu is not None:
+                    yield group, one.taken_at, one.cpu
+
+
+class GroupReader:
+    """Reads a whole node. Not for two threads at once."""
+
+    def __init__(self, *, tree: CgroupTree, system: SystemGroups, proc: str = "/proc") -> None:
+        self._tree = tree
+        self._system = system
+        self._proc = proc
+        self._places = ContainerCgroups(exists=tree.exists)
+
+    def read(self, targets: Sequence[PodTarget], parts: Part) -> Reading:
+        """All groups of the node and of these pods."""
+        names = [ROOT, *self._system.known().values(), *groups_above(targets, self._system.pods)]
+        groups = {name: figures for name in dict.fromkeys(names) if (figures := self._tree.read(name, parts))}
+        pods = tuple(self._read_pod(target, parts) for target in targets)
+        self._places.keep_only(str(own) for t in targets for own in (t.sandbox.id, *(c.id for c in t.containers)))
+        interfaces = read_interfaces("1", proc=self._proc) if parts & Part.NETWORK else ()
+        made_at = {name: moment for name in groups if (moment := self._tree.made_at(name)) is not None}
+        return Reading(parts=parts, groups=groups, made_at=made_at, pods=pods, interfaces=interfaces)
+
+    def _read_pod(self, target: PodTarget, parts: Part) -> PodReading:
+        containers = []
+        for container in target.containers:
+            group = self._places.find(container.id, target.cgroup)
+            # Only of containers the processes themselves are counted; a pod's are their sum.
+            figures = self._tree.read(group, parts) if group else None
+            containers.append(ContainerReading(container, group, figures))
+        sandbox_group = ""
+        if parts & (Part.NETWORK | Part.DETAILS):
+            sandbox_group = self._places.find(target.sandbox.id, target.cgroup)
+        return PodReading(
+            target=target,
+            figures=self._tree.read(target.cgroup, parts & ~Part.PROCESSES) if target.cgroup else None,
+            containers=tuple(containers),
+            sandbox_group=sandbox_group,
+            sandbox=self._tree.read(sandbox_group, parts) if sandbox_group and parts & Part.DETAILS else None,
+            interfaces=self._interfaces(sandbox_group) if sandbox_group and parts & Part.NETWORK else None,
+        )
+
+    def _interfaces(self, sandbox_group: str) -> tuple[Interface, ...] | None:
+        processes = self._tree.processes(sandbox_group)
+        return read_interfaces(processes[0].decode(), proc=self._proc) if processes else None
