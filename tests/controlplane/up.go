@@ -27,6 +27,7 @@ type options struct {
 	controllerManager, scheduler bool
 	allowAll                     bool
 	apiserverFlags               string
+	controllerManagerFlags       string
 	timeout                      time.Duration
 }
 
@@ -65,6 +66,7 @@ func up(args []string) error {
 	flags.BoolVar(&o.scheduler, "scheduler", false, "run kube-scheduler")
 	flags.BoolVar(&o.allowAll, "allow-all", false, "AlwaysAllow and no service account admission instead of Node,RBAC and NodeRestriction")
 	flags.StringVar(&o.apiserverFlags, "apiserver-flags", "", "more kube-apiserver flags, separated by spaces")
+	flags.StringVar(&o.controllerManagerFlags, "controller-manager-flags", "", "more kube-controller-manager flags, separated by spaces")
 	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long readiness may take")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -217,13 +219,14 @@ func (p *plane) apiserverArgs(etcd string, port int) []string {
 
 func (p *plane) controllerManagerArgs(port int) []string {
 	config := p.path("controller-manager.kubeconfig")
-	return []string{
+	args := []string{
 		"--kubeconfig=" + config, "--authentication-kubeconfig=" + config, "--authorization-kubeconfig=" + config,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--leader-elect=false",
 		"--controllers=*,bootstrapsigner,tokencleaner", "--use-service-account-credentials", "--allocate-node-cidrs=false",
 		"--service-account-private-key-file=" + p.path("pki/service-accounts.key"), "--root-ca-file=" + p.path("pki/ca.crt"),
 		"--cluster-signing-cert-file=" + p.path("pki/ca.crt"), "--cluster-signing-key-file=" + p.path("pki/ca.key"),
 	}
+	return append(args, strings.Fields(p.controllerManagerFlags)...)
 }
 
 func (p *plane) schedulerArgs(port int) []string {

@@ -33,12 +33,20 @@ def missing_requirement() -> str | None:
     return None
 
 
+def _has_to_be_built() -> bool:
+    """Not there, or older than its sources where there is something to build it with."""
+    if not BINARY.exists():
+        return True
+    built = BINARY.stat().st_mtime
+    return shutil.which("go") is not None and any(file.stat().st_mtime > built for file in SOURCES.iterdir())
+
+
 class ControlPlane:
     """One running control plane. `node` is the node that the node kubeconfig is for."""
 
     def __init__(self, *options: str, node: str = "node-a") -> None:
         self.node = node
-        if not BINARY.exists():
+        if _has_to_be_built():
             BINARY.parent.mkdir(parents=True, exist_ok=True)
             subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True)
         self._process = subprocess.Popen(
