@@ -63,17 +63,20 @@ class Agent:
         self.network_error: str | None = None
         self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=_NoFigures(), clock=self.clock)
         self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.services = PodServices(
+            runtime=node.runtime,
+            observed=self.observed,
+            images=self.images,
+            volumes=node.volumes,
+            files=node.files,
+            cgroups=node.cgroups,
+            node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
+            network_error=lambda: self.network_error,
+        )
+        self.report = Reporting(recorder=self.record, events=self.events, clock=self.clock)
+        self.settings = settings or WorkerSettings(limits=BackOffLimits())
         self.workers = PodWorkers(
-            services=PodServices(
-                runtime=node.runtime,
-                observed=self.observed,
-                images=self.images,
-                volumes=node.volumes,
-                files=node.files,
-                cgroups=node.cgroups,
-                node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
-                network_error=lambda: self.network_error,
-            ),
+            services=self.services,
             status=StatusServices(
                 build=status_builder("fake"),
                 publish=self.statuses.publish,
@@ -81,8 +84,8 @@ class Agent:
                 host_ips=lambda: ("192.0.2.1",),
                 finished=self.statuses.finish,
             ),
-            report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
-            settings=settings or WorkerSettings(limits=BackOffLimits()),
+            report=self.report,
+            settings=self.settings,
         )
         self.housekeeping = Housekeeping(
             observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready

@@ -8,107 +8,252 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from glasslet.api.meta import ObjectMeta
+from glasslet.api.codec import convert
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
-from glasslet.api.pod_status import PodStatus
-from glasslet.kubeapi.errors import APIError, Conflict, NotFound, Unavailable
+from glasslet.api.pod_status import PodCondition, PodStatus
+from glasslet.kubeapi.errors import APIError, Conflict, Forbidden, Invalid, NotFound, Throttled, Unavailable
 from glasslet.record.store import Record
 from glasslet.status.manager import StatusManager
+from tests.fakes.api_server import FakeAPIServer, Plain
 
 pytestmark = pytest.mark.looptime
-POD = Pod(metadata=ObjectMeta(name="web", namespace="default", uid="u1"))
-UID = PodUID("u1")
+PENDING, RUNNING, FAILED = (PodStatus(phase=phase) for phase in ("Pending", "Running", "Failed"))
 
 
-class Server:
-    """Keeps the phase last written; `failures` are raised first, one per request."""
+class World:
+    """A server with the pod `default/web`, a watched copy that is as old as the test wants, and the manager."""
 
     def __init__(self) -> None:
-        self.phase = ""
-        self.requests = 0
-        self.failures: list[APIError] = []
-        self.latency = 0.0
-        self.gone = False
+        self.server = FakeAPIServer()
+        self.server.put("pods", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"nodeName": "n1"}})
+        self.pod = self.server_pod()
+        self.uid = PodUID(self.pod.metadata.uid)
+        self.watched: Pod | None = None
+        self.lag = False
+        self.record = Record()
+        self.took: list[float] = []
+        self.manager = StatusManager(recorder=self.record, client=self.server, pods=self, took=self.took.append)
 
-    async def patch(self, path: str, body: Any, kind: type[Pod], **_: Any) -> Pod:
-        self.requests += 1
-        await asyncio.sleep(self.latency)
-        if self.failures:
-            failure = self.failures.pop(0)
-            self.gone = isinstance(failure, NotFound | Conflict)
-            raise failure
-        self.phase = body["status"].get("phase", self.phase)
-        return POD
+    def server_pod(self) -> Pod:
+        return convert(self.server.get_plain("pods", "default", "web"), Pod)
 
     def api_pod(self, ref: PodRef) -> Pod | None:
-        return None if self.gone else POD
+        """The watched copy."""
+        if self.lag:
+            return self.watched
+        found = self.server.get_plain("pods", "default", "web")
+        return convert(found, Pod) if found is not None and found["metadata"]["uid"] == ref.uid else None
+
+    def freeze_watch(self) -> None:
+        """From now on the watch brings nothing."""
+        self.watched, self.lag = self.server_pod(), True
+
+    def phase(self) -> str:
+        return self.server_pod().status.phase
+
+    def change(self, status: Plain) -> None:
+        """Somebody else writes."""
+        self.server.change("pods", "default", "web", {"status": status})
+        self.manager.changed(self.uid)
 
 
 @asynccontextmanager
-async def managed(server: Server) -> AsyncIterator[StatusManager]:
-    manager = StatusManager(recorder=Record(), client=server, pods=server)  # type: ignore[arg-type]
+async def managed() -> AsyncIterator[World]:
+    world = World()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(manager.run())
+        task = group.create_task(world.manager.run())
         await asyncio.sleep(0)
-        yield manager
+        yield world
         task.cancel()
 
 
 async def test_published_status_reaches_the_server() -> None:
-    server = Server()
-    async with managed(server) as manager:
-        manager.publish(POD, PodStatus(phase="Running"))
+    async with managed() as world:
+        world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(1)
-        assert manager.accepted(UID)
-    assert server.phase == "Running"
+        assert world.manager.accepted(world.uid)
+        assert world.phase() == "Running"
+        assert len(world.took) == 1
 
 
 async def test_statuses_published_meanwhile_are_coalesced_to_the_newest() -> None:
-    server = Server()
-    server.latency = 1.0
-    async with managed(server) as manager:
-        for phase in ("Pending", "Running", "Failed", "Succeeded"):
-            manager.publish(POD, PodStatus(phase=phase))
+    async with managed() as world:
+        world.server.latency = 1.0
+        for phase in ("Running", "Pending", "Failed", "Succeeded"):
+            world.manager.publish(world.pod, PodStatus(phase=phase))
             await asyncio.sleep(0.1)
         await asyncio.sleep(5)
-    assert (server.phase, server.requests) == ("Succeeded", 2)
+        assert (world.phase(), world.server.count("PATCH")) == ("Succeeded", 2)
 
 
-async def test_unavailable_server_is_asked_again_until_it_accepts() -> None:
-    server = Server()
-    server.failures = [Unavailable("PATCH", "down")] * 5
-    async with managed(server) as manager:
-        manager.publish(POD, PodStatus(phase="Running"))
+@pytest.mark.parametrize("error", [Unavailable, Throttled, Forbidden])
+async def test_server_that_does_not_take_it_is_asked_again(error: type[APIError]) -> None:
+    async with managed() as world:
+        world.server.fail_next(error, verb="PATCH", times=5)
+        world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(60)
-    assert server.phase == "Running"
+        assert world.phase() == "Running"
 
 
-@pytest.mark.parametrize("error", [NotFound("PATCH", "gone"), Conflict("PATCH", "other uid")])
-async def test_pod_that_is_gone_is_not_written_again(error: APIError) -> None:
+@pytest.mark.parametrize("error", [NotFound, Conflict])
+async def test_pod_that_is_gone_is_not_written_again_before_the_next_pass(error: type[APIError]) -> None:
+    async with managed() as world:
+        world.server.fail_next(error, verb="PATCH", times=100)
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(9)
+        assert not world.manager.accepted(world.uid)
+        assert world.server.count("PATCH") == 1
+
+
+async def test_pod_made_anew_under_the_same_name_is_not_written() -> None:
     # behaviours §6: "A pod recreated with another UID is skipped."
-    server = Server()
-    server.failures = [error]
-    async with managed(server) as manager:
-        manager.publish(POD, PodStatus(phase="Running"))
+    async with managed() as world:
+        world.freeze_watch()
+        world.server.remove("pods", "default", "web")
+        world.server.put("pods", {"metadata": {"name": "web", "namespace": "default"}, "spec": {}})
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(9)
+        assert world.phase() == "Pending"
+        assert not world.manager.accepted(world.uid)
+
+
+async def test_refused_status_is_told_once_and_not_repeated() -> None:
+    async with managed() as world:
+        world.server.fail_next(Invalid, verb="PATCH", times=100)
+        world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(60)
-    assert server.requests == 1
+        assert world.server.count("PATCH") == 1
 
 
 async def test_equal_status_is_not_sent_again() -> None:
     # behaviours §6: "Identical statuses are skipped"
-    server = Server()
-    async with managed(server) as manager:
+    async with managed() as world:
         for _ in range(3):
-            manager.publish(POD, PodStatus(phase="Running"))
-            await asyncio.sleep(1)
-    assert server.requests == 1
+            world.manager.publish(world.pod, RUNNING)
+            await asyncio.sleep(20)
+        assert world.server.count("PATCH") == 1
+
+
+async def test_status_that_the_server_has_already_costs_no_request() -> None:
+    async with managed() as world:
+        world.manager.publish(world.pod, PENDING)
+        await asyncio.sleep(60)
+        assert world.manager.accepted(world.uid)
+        assert not world.server.requests
+
+
+async def test_watch_that_lags_behind_our_own_write_is_not_believed() -> None:
+    async with managed() as world:
+        world.freeze_watch()
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(60)
+        assert world.server.count("PATCH") == 1
+
+
+async def test_field_that_others_changed_is_written_back_within_ten_seconds() -> None:
+    # behaviours §6: "a full reconcile every 10 s. [...] In the full pass a status changed by others is written back."
+    async with managed() as world:
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(1)
+        world.change({"phase": "Failed"})
+        await asyncio.sleep(10)
+        assert world.phase() == "Running"
+
+
+async def test_server_that_keeps_something_else_is_not_asked_for_ever() -> None:
+    """A field that the server drops differs in every comparison; nothing changed since, so nothing is repeated."""
+    async with managed() as world:
+
+        def drop(_path: str, _body: Plain) -> Plain:
+            return world.server.get_plain("pods", "default", "web") or {}
+
+        world.server.answer("PATCH", "/status$", drop)
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(300)
+        assert world.server.count("PATCH") == 1
+
+
+async def test_condition_of_others_is_never_written_back() -> None:
+    async with managed() as world:
+        stale = PodCondition(type="example.com/Theirs", status="False")
+        world.change({"conditions": [{"type": "example.com/Theirs", "status": "True"}]})
+        ours = PodCondition(type="Ready", status="True")
+        world.manager.publish(world.pod, replace(RUNNING, conditions=(stale, ours)))
+        await asyncio.sleep(30)
+        found = {c.type: c.status for c in world.server_pod().status.conditions}
+    assert found == {"example.com/Theirs": "True", "Ready": "True"}
+
+
+async def test_change_of_readiness_does_not_wait_for_the_rate_limit() -> None:
+    urgencies: list[bool] = []
+    async with managed() as world:
+        patch = world.server.patch
+
+        async def spy(*args: Any, urgent: bool = False, **kwargs: Any) -> Any:
+            urgencies.append(urgent)
+            return await patch(*args, **kwargs)
+
+        world.server.patch = spy  # type: ignore[method-assign]
+        world.manager.publish(world.pod, RUNNING)
+        await asyncio.sleep(1)
+        world.manager.publish(world.pod, replace(RUNNING, conditions=(PodCondition(type="Ready", status="True"),)))
+        await asyncio.sleep(1)
+    assert urgencies == [False, True]
+
+
+async def test_finished_pod_that_nobody_deleted_stays() -> None:
+    async with managed() as world:
+        world.manager.finish(world.pod, FAILED)
+        await asyncio.sleep(60)
+        assert world.phase() == "Failed"
+        assert not world.server.count("DELETE")
+
+
+async def test_object_is_deleted_when_the_deletion_comes_after_the_end() -> None:
+    async with managed() as world:
+        world.server.put(
+            "pods",
+            {
+                "metadata": {"name": "web", "namespace": "default", "finalizers": ["example.com/slow"]},
+                "spec": {"nodeName": "n1"},
+            },
+        )
+        world.manager.finish(world.pod, FAILED)
+        await asyncio.sleep(1)
+        world.server.delete_pod("default", "web")
+        world.manager.changed(world.uid)
+        await asyncio.sleep(1)
+        assert world.server.count("DELETE") == 1
+
+
+async def test_mirror_is_never_deleted_by_the_status_of_its_pod() -> None:
+    async with managed() as world:
+        meta = {"annotations": {"kubernetes.io/config.mirror": "hash"}}
+        world.server.change("pods", "default", "web", {"metadata": meta})
+        world.server.delete_pod("default", "web", 10)
+        world.manager.finish(world.pod, FAILED)
+        await asyncio.sleep(60)
+        assert not world.server.count("DELETE")
+
+
+async def test_failed_deletion_is_repeated() -> None:
+    async with managed() as world:
+        world.server.delete_pod("default", "web", 10)
+        world.server.fail_next(Unavailable, verb="DELETE", times=3)
+        world.manager.finish(world.pod, FAILED)
+        await asyncio.sleep(60)
+        assert world.server.get_plain("pods", "default", "web") is None
 
 
 async def test_without_an_api_server_every_status_counts_as_accepted() -> None:
+    world = World()
     manager = StatusManager(recorder=Record())
-    manager.publish(POD, PodStatus(phase="Running"))
-    assert manager.accepted(UID)
-    assert manager.status_of(UID) == PodStatus(phase="Running")
+    manager.publish(world.pod, RUNNING)
+    assert manager.accepted(world.uid)
+    assert manager.status_of(world.uid) == RUNNING
+    manager.finish(world.pod, FAILED)
+    assert manager.status_of(world.uid) is None

@@ -35,11 +35,12 @@ _WATCH_LAG = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorViews:
-    """What is, and what should be. `static`: static pods that sources want; `mirrors`: API objects as last seen;
-    `stopping`: names of static pods that are being stopped; `complete`: every source has reported."""
+    """What is, and what should be. `static`: static pods that sources want; `mirrors`: API objects as last seen, None
+    while they are not known; `stopping`: names of static pods that are being stopped; `complete`: every source has
+    reported."""
 
     static: Callable[[], Iterable[Pod]]
-    mirrors: Callable[[], Iterable[Pod]]
+    mirrors: Callable[[], Iterable[Pod] | None]
     stopping: Callable[[], Collection[FullName]]
     complete: Callable[[], bool]
 
@@ -78,10 +79,12 @@ class MirrorPods:
 
     async def _settle(self) -> bool:
         """Does all there is to do; whether it went well."""
-        views = self._views
+        views, mirrors = self._views, self._views.mirrors()
+        if mirrors is None:
+            return True
         steps = plan(
             views.static(),
-            self._seen(),
+            self._with_made({full_name(mirror): mirror for mirror in mirrors}),
             node=self._node(),
             stopping=views.stopping(),
             complete=views.complete(),
@@ -96,9 +99,8 @@ class MirrorPods:
                 logger.warning("mirror pod not as it should be", extra={"error": str(error)})
         return well
 
-    def _seen(self) -> list[Pod]:
+    def _with_made(self, mirrors: dict[FullName, Pod]) -> list[Pod]:
         """The mirrors as watched, and those just made that the watch does not show yet."""
-        mirrors = {full_name(mirror): mirror for mirror in self._views.mirrors()}
         now = asyncio.get_running_loop().time()
         for name, (made, until) in tuple(self._made.items()):
             seen = mirrors.get(name)

@@ -64,8 +64,10 @@ class APISource:
         found = self._pods.get(ref.namespace, ref.name)
         return found if found is not None and stands_for(found) == ref.uid else None
 
-    def mirrors(self) -> list[Pod]:
-        """All mirrors of static pods, wanted or not."""
+    def mirrors(self) -> list[Pod] | None:
+        """All mirrors of static pods, wanted or not; None before the first list."""
+        if not self._pods.synced.is_set():
+            return None
         return [pod for pod in self._pods.all() if is_mirror(pod)]
 
     async def run(self) -> None:
