@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from glasslet.api.node import Node
@@ -10,6 +11,7 @@ from glasslet.assembly.clients import APIClients
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.node.agent import NodeAgent, NodeAPI
+from glasslet.node.contributions import Contributions
 from glasslet.node.facts import FactKeeper
 from glasslet.node.host_probe import HostProbe, capacity_of
 from glasslet.node.initial import initial_node
@@ -50,8 +52,15 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide) -> ClusterS
         events=foundation.events.node,
         recorder=foundation.record,
         clock=foundation.clock,
+        contributions=Contributions(reset_extended=lambda: not os.path.exists(_device_checkpoint(foundation))),
+        metrics=foundation.metrics.node_start,
     )
     return ClusterSide(clients=clients, node=node, facts=facts)
+
+
+def _device_checkpoint(foundation: Foundation) -> str:
+    """Written by the device manager as soon as it knows devices of this machine."""
+    return f"{foundation.root.root_dir}/device-plugins/kubelet_internal_checkpoint"
 
 
 def settings_of_node(foundation: Foundation) -> NodeSettings:
