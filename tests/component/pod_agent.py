@@ -15,10 +15,12 @@ from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import BackOffLimits
+from glasslet.pods.collaborators import ConfigurationData
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.request import NodeFacts
@@ -46,6 +48,7 @@ class Node:
     volumes: FakeVolumes = field(default_factory=FakeVolumes)
     files: FakePodFiles = field(default_factory=FakePodFiles)
     cgroups: FakeCgroups = field(default_factory=FakeCgroups)
+    data: ConfigurationData = field(default_factory=StandaloneData)
 
 
 class Agent:
@@ -70,6 +73,7 @@ class Agent:
             volumes=node.volumes,
             files=node.files,
             cgroups=node.cgroups,
+            data=node.data,
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
         )
