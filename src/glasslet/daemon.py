@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvloop
 
+from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import build_cluster_side
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
 from glasslet.assembly.pods import build_pod_side, find_host_ips
@@ -72,13 +73,15 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
         cluster = build_cluster_side(foundation, runtime)
-        pods = build_pod_side(foundation, runtime, host_ips, cluster)
+        driver = await find_cgroup_driver(foundation, connection.runtime)
+        pods = build_pod_side(foundation, runtime, host_ips, cluster, driver)
         servers = await build_servers(foundation, runtime, pods, log, cluster)
 
         observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
         await layers.enter_async_context(running(observation))
         probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
         await layers.enter_async_context(running(pods.configuration.services))
+        await pods.cgroups.start()
         work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
         await layers.enter_async_context(running(probes | work))
         for server in servers.listening:
@@ -88,6 +91,7 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
             "log rotation": runtime.rotator.run,
             "housekeeping": pods.housekeeping.run,
             "garbage collection": pods.garbage.run,
+            **pods.upkeep,
         }
         if servers.tls is not None:
             upkeep["serving certificate"] = servers.tls.serving.run

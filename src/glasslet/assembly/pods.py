@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from glasslet.api.object import PodUID
-from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
-from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.admission import build_admission
 from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
+from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side, build_orphans
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
@@ -69,22 +69,14 @@ class PodSide:
     statuses: StatusManager
     probes: ProbeSide
     configuration: ConfigurationSide
+    cgroups: CgroupSide
+    upkeep: Mapping[str, Callable[[], Awaitable[None]]]
+    """Keeps cgroups as they should be."""
     housekeeping: Housekeeping
     garbage: GarbageCollector
     api: APISource | None = None
     mirrors: MirrorPods | None = None
     """Both None without an API server."""
-
-
-class RuntimeDefaultCgroups:
-    """Pod cgroups as the runtime makes them by itself: under its own default parent."""
-
-    async def ensure(self, pod: Pod) -> str:
-        """No parent of ours."""
-        return ""
-
-    async def remove(self, ref: PodRef) -> None:
-        """The runtime removes what it made."""
 
 
 async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
@@ -101,9 +93,13 @@ async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
 
 
 def build_pod_side(
-    foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], cluster: ClusterSide | None
+    foundation: Foundation,
+    runtime: RuntimeSide,
+    host_ips: tuple[str, ...],
+    cluster: ClusterSide | None,
+    cgroup_driver: str,
 ) -> PodSide:
-    """Sources, workers and what lies between."""
+    """Sources, workers and what lies between. Raises CgroupsNotUsable, CgroupSetupFailed."""
     api = None
     if cluster is not None:
         heard = Listeners(deliver=lambda pods: desired.update_source(API, pods), changed=lambda uid: changed(uid))
@@ -127,8 +123,9 @@ def build_pod_side(
     )
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
+    cgroups = build_cgroup_side(foundation, cgroup_driver, lambda: workers)
     workers = PodWorkers(
-        services=_services(foundation, runtime, files, needs, configuration),
+        services=_services(foundation, runtime, files, needs, configuration, cgroups),
         status=_status_services(runtime, statuses, cluster, probes.manager),
         report=report,
         settings=_settings(foundation),
@@ -144,7 +141,7 @@ def build_pod_side(
                     foundation.record.passed(Station.SEEN, detail=update.source)
                 foundation.record.passed(Station.MERGED, detail=update.kind)
             workers.update(update)
-        if mirrors is not None and any(update.source != API for update in updates):
+        if mirrors is not None and (not updates or any(update.source != API for update in updates)):
             mirrors.wake()
 
     def changed(uid: PodUID) -> None:
@@ -162,6 +159,10 @@ def build_pod_side(
         sources_ready=desired.ready,
         wanted=lambda uid: desired.get(uid) is not None,
     )
+    upkeep = dict(cgroups.services)
+    if cgroups.owned is not None:
+        orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
+        upkeep["orphaned cgroups"] = orphans.run
     mirrors = None
     if cluster is not None and api is not None:
         mirrors = build_mirrors(foundation, cluster, source=api, desired=desired, workers=workers)
@@ -174,6 +175,8 @@ def build_pod_side(
         statuses=statuses,
         probes=probes,
         configuration=configuration,
+        cgroups=cgroups,
+        upkeep=upkeep,
         housekeeping=housekeeping,
         garbage=GarbageCollector(
             runtime=runtime.connection.runtime,
@@ -266,6 +269,7 @@ def _services(
     files: PodFiles,
     needs: ConfigurationNeeds,
     configuration: ConfigurationSide,
+    cgroups: CgroupSide,
 ) -> PodServices:
     empty_dir = EmptyDir(
         root=foundation.root,
@@ -287,10 +291,11 @@ def _services(
         images=runtime.images,
         volumes=volumes,
         files=files,
-        cgroups=RuntimeDefaultCgroups(),
+        cgroups=cgroups.pods,
         node=needs.node,
         data=configuration.data,
         network_error=runtime.conditions.network_error,
+        cgroup_lost=cgroups.lost,
     )
 
 
