@@ -17,7 +17,7 @@ def allocatable(
     """Per resource, never below zero. `reserved`: kubeReserved and systemReserved; percentages refer to capacity.
     Huge pages are taken from memory, too: they cannot be had as anything else."""
     result = {
-        name: _left(amount, reservation(name, amount, reserved, eviction_hard)) for name, amount in capacity.items()
+        name: _left(amount, _reservation(name, amount, reserved, eviction_hard)) for name, amount in capacity.items()
     }
     for name, amount in capacity.items():
         if is_huge_pages(name) and "memory" in result:
@@ -25,7 +25,7 @@ def allocatable(
     return result
 
 
-def reservation(
+def _reservation(
     name: str, capacity: Quantity, reserved: tuple[Mapping[str, str], ...], eviction_hard: Mapping[str, str]
 ) -> Quantity:
     """How much of one resource pods cannot have."""
@@ -33,21 +33,6 @@ def reservation(
     if name in _THRESHOLDS:
         total += threshold(eviction_hard.get(_THRESHOLDS[name], "0"), capacity)
     return total
-
-
-def reservation_problem(
-    capacity: Mapping[str, Quantity], reserved: tuple[Mapping[str, str], ...], eviction_hard: Mapping[str, str]
-) -> str:
-    """Why this node cannot start with these reservations: one is above what the node has. "" if it can."""
-    problems = []
-    for name, amount in capacity.items():
-        wanted = reservation(name, amount, reserved, eviction_hard)
-        if wanted > amount:
-            problems.append(
-                f'Resource "{name}" has a reservation of {wanted} but capacity of {amount}. '
-                "Expected capacity >= reservation."
-            )
-    return f"invalid Node Allocatable configuration. {' '.join(problems)}" if problems else ""
 
 
 def threshold(text: str, capacity: Quantity) -> Quantity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.api.quantity import Format, Quantity
-from glasslet.node.allocatable import allocatable, reservation_problem
+from glasslet.node.allocatable import allocatable
 
 Q = Quantity.parse
 
@@ -39,16 +39,3 @@ def test_huge_pages_are_also_taken_from_memory() -> None:
     pages = Quantity(2 * 1024**3, Format.BINARY_SI)
     left = allocatable({"memory": Q("8Gi"), "hugepages-2Mi": pages}, (), {"memory.available": "1Gi"})
     assert texts(left) == {"memory": "5Gi", "hugepages-2Mi": "2Gi"}
-
-
-def test_a_reservation_above_capacity_is_told_with_its_figures() -> None:
-    # behaviours.md §17: "Reservation above capacity: start failure."
-    problem = reservation_problem({"cpu": Q("2"), "memory": Q("1Gi")}, ({"cpu": "3"},), {})
-    assert problem == (
-        "invalid Node Allocatable configuration. "
-        'Resource "cpu" has a reservation of 3 but capacity of 2. Expected capacity >= reservation.'
-    )
-
-
-def test_a_reservation_of_everything_is_no_problem() -> None:
-    assert reservation_problem({"cpu": Q("2")}, ({"cpu": "1"}, {"cpu": "1"}), {}) == ""

@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from glasslet.api.codec import to_plain
-from glasslet.api.node import Node, NodeAddress, NodeCondition
+from glasslet.api.codec import convert, to_plain
+from glasslet.api.meta import ObjectMeta
+from glasslet.api.node import Node, NodeAddress, NodeCondition, NodeStatus
+from glasslet.api.quantity import Quantity
 from glasslet.node.patch import node_patch
 from glasslet.node.status.compose import compose
 from tests.builders.node import NOW, inputs, node, settings
@@ -76,3 +80,46 @@ def test_first_addresses_are_sent_without_a_directive() -> None:
 
 def test_the_spec_is_never_patched() -> None:
     assert node_patch(node(), replace(node(), spec=replace(node().spec, unschedulable=True))) == {}
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "x.org/a", "x.org/b"]), st.integers(0, 5).map(Quantity))
+CONDITIONS = st.lists(
+    st.builds(
+        NodeCondition,
+        type=st.sampled_from(["A", "B", "Ready"]),
+        status=st.sampled_from(["True", "False"]),
+        reason=st.sampled_from(["", "x", "y"]),
+    ),
+    unique_by=lambda one: one.type,
+).map(tuple)
+ADDRESSES = st.lists(
+    st.builds(NodeAddress, type=st.sampled_from(["InternalIP", "Hostname"]), address=st.sampled_from("abc")),
+    unique_by=lambda one: (one.type, one.address),
+).map(tuple)
+STATUSES = st.builds(
+    NodeStatus,
+    capacity=AMOUNTS,
+    allocatable=AMOUNTS,
+    conditions=CONDITIONS,
+    volumes_in_use=st.sampled_from([(), ("a",)]),
+)
+TEXTS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"))
+METAS = st.builds(ObjectMeta, name=st.just("n1"), labels=TEXTS, annotations=TEXTS)
+NODES = st.builds(Node, metadata=METAS, status=STATUSES)
+
+
+@given(NODES, NODES, ADDRESSES.filter(bool), ADDRESSES)
+def test_any_node_can_be_patched_into_any_other(
+    old: Node, new: Node, before: tuple[NodeAddress, ...], after: tuple[NodeAddress, ...]
+) -> None:
+    """But for conditions: those that are missing are another writer's and stay."""
+    old, new = with_status(old, addresses=before), with_status(new, addresses=after)
+    result = convert(applied(old, new), Node)
+    kept = {one.type: one for one in (*old.status.conditions, *new.status.conditions)}
+    assert {one.type: one for one in result.status.conditions} == kept
+    assert with_status(result, conditions=()) == with_status(new, conditions=())
+
+
+@given(NODES)
+def test_no_node_needs_a_patch_into_itself(node: Node) -> None:
+    assert node_patch(node, node) == {}
