@@ -14,10 +14,11 @@ from glasslet.server.handlers.debug import add_debug_flags, add_profiling
 from glasslet.server.handlers.health import add_health
 from glasslet.server.handlers.metrics import add_metrics, add_slis
 from glasslet.server.handlers.pods import add_pods, add_running_pods
+from glasslet.server.handlers.stats import add_stats
 from glasslet.server.handlers.streams import add_streams
 from glasslet.server.handlers.system_logs import SYSTEM_LOGS, add_system_logs
 from glasslet.server.routing import Parameters, RouteTable
-from glasslet.server.sources import ConfigZ, HealthCheck, LogSource, PodSource, StreamSource
+from glasslet.server.sources import ConfigZ, HealthCheck, LogSource, PodSource, StatsSource, StreamSource
 from glasslet.telemetry.metrics.catalog import Metrics
 
 _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
@@ -37,7 +38,8 @@ class RouteSwitches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All that the routes need. `streams` None: this agent offers no exec, attach and port-forward."""
+    """All that the routes need. `streams` None: this agent offers no exec, attach and port-forward; `stats` None: it
+    does not measure."""
 
     pods: PodSource
     logs: LogSource
@@ -45,6 +47,7 @@ class Sources:
     metrics: Metrics
     checks: Sequence[HealthCheck]
     streams: StreamSource | None = None
+    stats: StatsSource | None = None
     set_verbosity: Callable[[int], None] = field(default=lambda _: None)
 
 
@@ -57,6 +60,8 @@ def read_only_routes(sources: Sources) -> RouteTable:
     add_pods(routes, sources.pods)
     add_metrics(routes, "/metrics", metrics.registry, started=metrics.started)
     add_metrics(routes, "/metrics/probes", metrics.probe_registry, started=metrics.started)
+    if sources.stats is not None:
+        add_stats(routes, sources.stats, started=metrics.started)
     return routes
 
 

@@ -103,5 +103,18 @@ class Metrics(Protocol):
     def expose(self) -> bytes: ...
 
 
+class StatsSource(Protocol):
+    """What pods and node use, ready to be sent. May raise `stats.summary.StatsUnavailable`."""
+
+    async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:
+        """The Summary API."""
+
+    async def resource_metrics(self) -> bytes:
+        """Text of /metrics/resource."""
+
+    async def cadvisor_metrics(self) -> bytes:
+        """Text of /metrics/cadvisor."""
+
+
 ConfigZ = Callable[[], Mapping[str, Any]]
 """The effective KubeletConfiguration as plain data, without kind and apiVersion."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 from glasslet.stats.figures import CgroupFigures, Details, MemoryFigures, Part, Transfers
 from glasslet.stats.kernel_text import contents, keyed, limit, lines, number, oldest_change
@@ -12,15 +13,18 @@ _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class CgroupV1:
-    """Groups below `<root>/<controller>`; `root` is /sys/fs/cgroup on a real machine. A group's name is its path below
-    a controller (`/kubepods/pod1`), "/" is the whole machine."""
+    """Groups below `<root>/<controller>`, or where `mounts` says that a controller is; `root` is /sys/fs/cgroup on a
+    real machine. A group's name is its path below a controller (`/kubepods/pod1`), "/" is the whole machine."""
 
-    def __init__(self, root: str) -> None:
-        self._cpu = f"{root}/cpu"
-        self._accounting = f"{root}/cpuacct"
-        self._memory = f"{root}/memory"
-        self._pids = f"{root}/pids"
-        self._block = f"{root}/blkio"
+    def __init__(self, root: str, *, mounts: Mapping[str, str] | None = None) -> None:
+        folders = {name: f"{root}/{name}" for name in ("cpu", "cpuacct", "memory", "pids", "blkio")} | dict(
+            mounts or {}
+        )
+        self._cpu = folders["cpu"]
+        self._accounting = folders["cpuacct"]
+        self._memory = folders["memory"]
+        self._pids = folders["pids"]
+        self._block = folders["blkio"]
         # Without swap accounting the files are missing for every group: asking once is enough.
         self._swap = os.path.exists(f"{self._memory}/memory.memsw.usage_in_bytes")
 

@@ -107,4 +107,4 @@ class NodeCollector:
                 yield group, time.time_ns(), total
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await self._threads.run(call, on="control groups", kind=WaitKind.QUEUE, within=_WITHIN)
+        return await self._threads.run(call, on="figures of control groups", kind=WaitKind.CGROUP, within=_WITHIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -59,19 +60,15 @@ def cpu_topology(cpuinfo: bytes) -> Sockets:
     return Sockets(sockets=len({socket for socket, _ in cores}), cores=len(cores))
 
 
-def own_cgroup(cgroup_file: bytes, *, unified: bool) -> str:
-    """The group a process is in, from its /proc/<pid>/cgroup; "" where CPU and memory are accounted in different ones,
-    which is no group at all."""
-    paths: dict[str, str] = {}
-    for line in cgroup_file.decode("utf-8", "replace").splitlines():
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        paths.update(dict.fromkeys(controllers.split(","), path))
+def accounted_group(places: Mapping[str, str], *, unified: bool) -> str:
+    """The group whose figures are those of a process, from the groups it is in by controller ("" for version 2). ""
+    where CPU and memory are accounted in different ones: then there is no such group."""
     if unified:
-        return paths.get("", "")
-    cpu, memory = paths.get("cpu", ""), paths.get("memory", "")
+        return places.get("", "")
+    cpu, memory = places.get("cpu", ""), places.get("memory", "")
     if not cpu or cpu != memory:
         return ""
-    return paths.get("name=systemd") or cpu
+    return places.get("systemd") or cpu
 
 
 class BlockDevices:

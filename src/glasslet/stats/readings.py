@@ -10,6 +10,7 @@ from msgspec import Struct
 from glasslet.runtime.model import ObservedContainer
 from glasslet.stats.container_cgroups import ContainerCgroups
 from glasslet.stats.figures import CgroupFigures, Part
+from glasslet.stats.handles import Handles, count_handles
 from glasslet.stats.network import Interface, read_interfaces
 from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
 
@@ -32,6 +33,8 @@ class ContainerReading(Struct, frozen=True):
     container: ObservedContainer
     group: str
     figures: CgroupFigures | None
+    handles: Handles | None = None
+    """Only read for details."""
 
 
 class PodReading(Struct, frozen=True, kw_only=True):
@@ -94,7 +97,10 @@ class GroupReader:
             group = self._places.find(container.id, target.cgroup)
             # Only of containers the processes themselves are counted; a pod's are their sum.
             figures = self._tree.read(group, parts) if group else None
-            containers.append(ContainerReading(container, group, figures))
+            handles = None
+            if figures is not None and parts & Part.DETAILS:
+                handles = count_handles(self._tree.processes(group), proc=self._proc)
+            containers.append(ContainerReading(container, group, figures, handles))
         sandbox_group = ""
         if parts & (Part.NETWORK | Part.DETAILS):
             sandbox_group = self._places.find(target.sandbox.id, target.cgroup)

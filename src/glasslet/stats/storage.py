@@ -102,6 +102,10 @@ class Storage:
             self._last = (self._clock.monotonic(), figures)
             return figures
 
+    async def of_node(self) -> FilesystemFigures | None:
+        """The file system of the agent's own root directory, as it is now."""
+        return await self._filesystem(self._root.root_dir)
+
     async def _read(self, targets: Sequence[PodTarget]) -> StorageFigures:
         usages, images, pods = await asyncio.gather(self._usages(), self._image_fs(), self._pods(targets))
         mounts = {one.writable_layer.mountpoint for one in usages.values() if one.writable_layer is not None}

@@ -29,14 +29,18 @@ def scrape(metrics: Metrics, started: float) -> Handler:
     """A handler that gives the text exposition, whatever the method."""
 
     async def handler(request: web.Request, _: Parameters) -> web.StreamResponse:
-        body = metrics.expose()
-        headers = {"Content-Type": CONTENT_TYPE, "Process-Start-Time-Unix": str(int(started))}
-        if len(body) > _WORTH_COMPRESSING and takes_gzip(request.headers.get("Accept-Encoding", "")):
-            body = gzip.compress(body, compresslevel=1, mtime=0)
-            headers["Content-Encoding"] = "gzip"
-        return web.Response(body=body, headers=headers)
+        return exposition(request, metrics.expose(), started)
 
     return handler
+
+
+def exposition(request: web.Request, body: bytes, started: float) -> web.Response:
+    """The answer with this page, packed if the client takes that."""
+    headers = {"Content-Type": CONTENT_TYPE, "Process-Start-Time-Unix": str(int(started))}
+    if len(body) > _WORTH_COMPRESSING and takes_gzip(request.headers.get("Accept-Encoding", "")):
+        body = gzip.compress(body, compresslevel=1, mtime=0)
+        headers["Content-Encoding"] = "gzip"
+    return web.Response(body=body, headers=headers)
 
 
 def takes_gzip(accept_encoding: str) -> bool:

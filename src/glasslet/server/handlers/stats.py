@@ -1,0 +1,55 @@
+"""`/stats/summary`, `/metrics/resource`, `/metrics/cadvisor`: what pods and node use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from glasslet.server import answers
+from glasslet.server.handlers.metrics import exposition
+from glasslet.server.routing import Handler, Parameters, Produces, Route, RouteTable
+from glasslet.server.sources import StatsSource
+from glasslet.stats.summary import StatsUnavailable
+
+logger = logging.getLogger(__name__)
+
+_ONLY = "only_cpu_and_memory"
+_FORM = "application/x-www-form-urlencoded"
+
+
+def add_stats(routes: RouteTable, source: StatsSource, *, started: float) -> None:
+    """Serves all three. `started`: Unix time of the start of this process."""
+
+    async def summary(request: web.Request, _: Parameters) -> web.StreamResponse:
+        try:
+            return answers.json_bytes(await source.summary_json(only_cpu_and_memory=await _only(request)))
+        except StatsUnavailable as error:
+            logger.warning("no summary", extra={"error": str(error)})
+            return answers.plain(500, f"Internal Error: {error}")
+
+    routes.service("/stats", Route(("GET", "POST"), "/stats/summary", summary, Produces.JSON))
+    routes.fixed("/metrics/resource", _page(source.resource_metrics, started))
+    routes.fixed("/metrics/cadvisor", _page(source.cadvisor_metrics, started))
+
+
+def _page(read: Callable[[], Awaitable[bytes]], started: float) -> Handler:
+    async def handler(request: web.Request, _: Parameters) -> web.StreamResponse:
+        try:
+            body = await read()
+        except StatsUnavailable as error:
+            logger.warning("no metrics", extra={"path": request.path, "error": str(error)})
+            return answers.error(500, f"error gathering metrics: {error}")
+        return exposition(request, body, started)
+
+    return handler
+
+
+async def _only(request: web.Request) -> bool:
+    """Whether the parameter stands there exactly once, and as `true`; a form counts before the URL."""
+    values = request.query.getall(_ONLY, [])
+    if request.method == "POST" and request.content_type == _FORM:
+        form = await request.post()
+        values = [*(str(value) for value in form.getall(_ONLY, [])), *values]
+    return values == ["true"]

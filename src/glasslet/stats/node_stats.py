@@ -1,0 +1,126 @@
+"""All statistics of this node, for the server and for eviction: the one object that others hold.
+
+    summary             complete, or CPU and memory only     /stats/summary, eviction
+    resource_metrics    CPU, memory, swap                    /metrics/resource
+    cadvisor_metrics    every figure of every control group  /metrics/cadvisor
+
+Nothing is read unless one of these is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from glasslet.api.object import PodUID
+from glasslet.host.threads import HostCallStuck
+from glasslet.stats.cadvisor_page import MachineFacts, cadvisor_page
+from glasslet.stats.collector import MAX_AGE
+from glasslet.stats.container_families import families
+from glasslet.stats.cpu_rates import CPURates
+from glasslet.stats.disk_usage import FilesystemFigures
+from glasslet.stats.figures import Part
+from glasslet.stats.node_figures import task_limit
+from glasslet.stats.readings import Reading
+from glasslet.stats.resource_page import resource_page
+from glasslet.stats.storage import MAX_AGE as STORAGE_MAX_AGE
+from glasslet.stats.storage import StorageFigures
+from glasslet.stats.summary import DiskFacts, NodeFacts, StatsUnavailable, build_summary
+from glasslet.stats.summary_types import Summary, encode_summary
+from glasslet.stats.targets import PodTarget
+from glasslet.stats.volume_usage import VolumeTaken
+
+logger = logging.getLogger(__name__)
+
+
+class Collector(Protocol):
+    """Readings of control groups (`collector.NodeCollector`)."""
+
+    @property
+    def rates(self) -> CPURates: ...
+    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading: ...
+
+
+class Disks(Protocol):
+    """What is on disk (`storage.Storage`)."""
+
+    async def read(self, targets: Sequence[PodTarget], *, max_age: float = ...) -> StorageFigures: ...
+    async def of_node(self) -> FilesystemFigures | None: ...
+
+
+class Volumes(Protocol):
+    """What volumes hold (`volume_usage.VolumeUsage`)."""
+
+    async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]: ...
+
+
+class NodeStats:
+    """Implements `server.sources.StatsSource`. `proc`: where /proc is."""
+
+    def __init__(
+        self,
+        *,
+        collector: Collector,
+        disks: Disks,
+        volumes: Volumes,
+        node: NodeFacts,
+        machine: MachineFacts,
+        proc: str = "/proc",
+    ) -> None:
+        self._collector = collector
+        self._disks = disks
+        self._volumes = volumes
+        self._node = node
+        self._machine = machine
+        self._proc = proc
+        self._pressure = Part.PRESSURE if node.psi else Part.NOTHING_MORE
+        self._families = families(psi=node.psi)
+
+    async def summary(self, *, only_cpu_and_memory: bool = False, fresh: bool = False) -> Summary:
+        """The Summary API's object. `fresh`: nothing older than this call, but sizes of volumes. Raises
+        StatsUnavailable."""
+        age = 0.0 if fresh else MAX_AGE
+        if only_cpu_and_memory:
+            reading = await self._read(self._pressure, rates=True, max_age=age)
+            return build_summary(reading, self._node, self._collector.rates.rate, None)
+        parts = self._pressure | Part.PROCESSES | Part.NETWORK
+        reading = await self._read(parts, rates=True, max_age=age)
+        targets = [pod.target for pod in reading.pods if pod.containers]
+        storage, volumes = await asyncio.gather(
+            self._disks.read(targets, max_age=0.0 if fresh else STORAGE_MAX_AGE), self._volumes.read(targets)
+        )
+        disks = DiskFacts(storage=storage, volumes=volumes, tasks=task_limit(self._proc))
+        return build_summary(reading, self._node, self._collector.rates.rate, disks)
+
+    async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:
+        """The same as indented JSON. Raises StatsUnavailable."""
+        return encode_summary(await self.summary(only_cpu_and_memory=only_cpu_and_memory))
+
+    async def resource_metrics(self) -> bytes:
+        """The page of /metrics/resource; a node that cannot be read says so in it."""
+        try:
+            reading = await self._read(Part.NOTHING_MORE)
+        except StatsUnavailable as error:
+            logger.warning("resource metrics cannot be given", extra={"error": str(error)})
+            return resource_page(None)
+        return resource_page(reading)
+
+    async def cadvisor_metrics(self) -> bytes:
+        """The page of /metrics/cadvisor. Raises StatsUnavailable."""
+        reading = await self._read(self._pressure | Part.NETWORK | Part.DETAILS)
+        root = await self._disks.of_node()
+        filesystems = {} if root is None else {self._device(root): root}
+        return cadvisor_page(reading, self._families, self._machine, filesystems)
+
+    async def _read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading:
+        try:
+            return await self._collector.read(parts, rates=rates, max_age=max_age)
+        except HostCallStuck as error:
+            raise StatsUnavailable(f"failed to get cgroup stats: {error}") from error
+
+    def _device(self, figures: FilesystemFigures) -> str:
+        numbers = f"{os.major(figures.device)}:{os.minor(figures.device)}"
+        return self._machine.device(numbers) or numbers
