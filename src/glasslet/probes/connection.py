@@ -25,6 +25,8 @@ LINGER_SECONDS = 1
 _LINGER = struct.pack("ii", 1, LINGER_SECONDS)
 _RESET = struct.pack("ii", 1, 0)
 _RECORD_BYTES = 16 * 1024 + 512
+_SOON = 0.02
+"""Seconds; a living kernel acknowledges within a few milliseconds."""
 _ACKNOWLEDGED = (5, 6, 7)
 """TCP states FIN_WAIT2, TIME_WAIT, CLOSE: the other side knows that we are gone."""
 
@@ -140,17 +142,24 @@ async def secure(sock: socket.socket, host: str, *, watch: Stopwatch) -> Connect
 
 
 def close(sock: socket.socket) -> None:
-    """Closes without waiting. With SO_LINGER the kernel holds a close() up until the other side has acknowledged the
-    end; so the end is sent first, and where nobody acknowledges it the socket is reset when the linger time is over."""
+    """Closes without waiting. With SO_LINGER the kernel holds close() up until the other side has acknowledged the end;
+    so the end is sent first, and where nobody acknowledges it the socket is reset when the linger time is over."""
     try:
         sock.shutdown(socket.SHUT_WR)
-        if sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] not in _ACKNOWLEDGED:
-            asyncio.get_running_loop().call_later(LINGER_SECONDS, _reset, sock)
-            return
     except OSError:
         _reset(sock)
         return
-    sock.close()
+    _close_acknowledged(sock, (_SOON, LINGER_SECONDS - _SOON))
+
+
+def _close_acknowledged(sock: socket.socket, patience: tuple[float, ...]) -> None:
+    if sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] in _ACKNOWLEDGED:
+        sock.close()
+    elif patience:
+        loop = asyncio.get_running_loop()
+        loop.call_later(patience[0], _close_acknowledged, sock, patience[1:])
+    else:
+        _reset(sock)
 
 
 def in_words(error: OSError) -> str:
