@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -34,10 +35,17 @@ def controlplane() -> Iterator[ControlPlane]:
 def cluster_agent(controlplane: ControlPlane, containerd: PrivateContainerd, tmp_path: Path) -> Iterator[Agent]:
     """An agent of the node `node-a` that is Ready; afterwards its pods and its node are gone."""
     agent = cluster_member(controlplane, containerd, tmp_path)
+    with joined(controlplane, containerd, agent):
+        yield agent
+
+
+@contextlib.contextmanager
+def joined(controlplane: ControlPlane, containerd: PrivateContainerd, agent: Agent) -> Iterator[None]:
+    """The agent runs and its node is Ready while the body does; afterwards its pods and its node are gone."""
     agent.start()
     try:
         controlplane.wait_for(NODE, is_ready, kind="node")
-        yield agent
+        yield
     finally:
         controlplane.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false")
         agent.kill()

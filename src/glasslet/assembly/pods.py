@@ -8,8 +8,10 @@ from datetime import timedelta
 from functools import partial
 
 from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.admission import build_admission
@@ -124,9 +126,15 @@ def build_pod_side(
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
     cgroups = build_cgroup_side(foundation, cgroup_driver, lambda: workers)
+
+    def finished(pod: Pod, status: PodStatus) -> None:
+        statuses.finish(pod, status)
+        if mirrors is not None and is_static(pod):
+            mirrors.wake()
+
     workers = PodWorkers(
         services=_services(foundation, runtime, files, needs, configuration, cgroups),
-        status=_status_services(runtime, statuses, cluster, probes.manager),
+        status=_status_services(runtime, statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),
         admit=_admission(foundation, host_ips, cluster),
@@ -350,7 +358,11 @@ class _NodeFacts:
 
 
 def _status_services(
-    runtime: RuntimeSide, statuses: StatusManager, cluster: ClusterSide | None, probes: ProbeManager
+    runtime: RuntimeSide,
+    statuses: StatusManager,
+    cluster: ClusterSide | None,
+    probes: ProbeManager,
+    finished: Callable[[Pod, PodStatus], None],
 ) -> StatusServices:
     return StatusServices(
         build=probes.following(status_builder(runtime.connection.info.name)),
@@ -358,7 +370,7 @@ def _status_services(
         probes=probes.outcomes,
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
         host_ips=cluster.node.host_ips if cluster is not None else tuple,
-        finished=statuses.finish,
+        finished=finished,
     )
 
 

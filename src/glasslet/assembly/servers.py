@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from glasslet.assembly.cluster import ClusterSide
+from glasslet.api.pod_origin import is_static
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.stats import build_stats
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.server.glass import glass_routes
@@ -49,6 +51,7 @@ async def build_servers(
         metrics=foundation.metrics,
         checks=_checks(foundation, pods, logging),
         streams=node,
+        stats=build_stats(foundation, runtime, pods),
         set_verbosity=logging.set_verbosity,
     )
     listening: list[KubeletServer | UnixSocketServer] = [
@@ -107,12 +110,16 @@ def _counts(runtime: RuntimeSide, pods: PodSide) -> Callable[[], PodCounts]:
     def counts() -> PodCounts:
         observed = runtime.observed.all()
         states = Counter(str(container.phase) for pod in observed for container in pod.containers)
-        desired = pods.desired.all()
+        static = Counter(is_static(pod) for pod in pods.desired.all())
+        active = Counter(is_static(view.pod) for view in pods.workers.snapshot() if view.lifecycle == "syncing")
         return PodCounts(
             running_pods=sum(pod.ready_sandbox() is not None for pod in observed),
             containers=dict(states),
-            desired_static=len(desired),
-            active_static=sum(view.lifecycle == "syncing" for view in pods.workers.snapshot()),
+            desired_static=static[True],
+            desired_api=static[False],
+            active_static=active[True],
+            active_api=active[False],
+            mirror=len(pods.api.mirrors() or ()) if pods.api is not None else 0,
         )
 
     return counts
