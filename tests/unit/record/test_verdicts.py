@@ -100,6 +100,17 @@ def test_a_missing_secret_is_named_with_who_needs_it() -> None:
     assert verdict.next_step == "create the Secret, or mark the reference optional"
 
 
+def test_a_missing_config_map_of_a_volume_is_named() -> None:
+    text = 'MountVolume.SetUp failed for volume "settings" : configmap "app" not found'
+    it = situation(
+        now=status(reported(state=held("ContainerCreating")), phase="Pending", pod_ip=""),
+        record=record(STARTED[0], waits=(waiting("back_off", text, 90),)),
+    )
+    assert judge(it).sentence == "default/web waits for ConfigMap default/app, which does not exist."
+    assert evidence(it)["needed by"] == "volume settings"
+    assert judge(it).next_step == "create the ConfigMap, or mark the reference optional"
+
+
 def test_a_missing_key_is_named() -> None:
     text = "couldn't find key password in Secret default/db"
     verdict = judge(situation(now=status(reported(state=held("CreateContainerConfigError", text)))))

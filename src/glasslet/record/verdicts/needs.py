@@ -13,34 +13,40 @@ from glasslet.record.verdicts.situation import Situation
 
 _NOT_FOUND = re.compile(r'(?P<kind>secret|configmap)s? "(?P<name>[^"]+)" not found', re.IGNORECASE)
 _NO_KEY = re.compile(r"couldn't find key (?P<key>\S+) in (?P<kind>Secret|ConfigMap) (?P<name>\S+)")
+_OF_VOLUME = re.compile(r'MountVolume\.SetUp failed for volume "(?P<name>[^"]+)"')
 _KINDS = {"secret": "Secret", "configmap": "ConfigMap"}
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 
 
 def missing_object(it: Situation) -> VerdictAnswer | None:
     """A Secret or ConfigMap, or a key of it, does not exist."""
-    for status, _ in it.statuses():
-        waiting = status.state.waiting
-        if waiting is None:
-            continue
-        if found := _NOT_FOUND.search(waiting.message):
+    for container, message in _messages(it):
+        if found := _NOT_FOUND.search(message):
             kind, name = _KINDS[found["kind"].lower()], found["name"].rpartition("/")[2]
             what = f"{kind} {it.pod.metadata.namespace}/{name}, which does not exist"
-        elif found := _NO_KEY.search(waiting.message):
+        elif found := _NO_KEY.search(message):
             kind, name = found["kind"], found["name"].rpartition("/")[2]
             what = f'key "{found["key"]}" of {kind} {found["name"]}, which does not exist'
         else:
             continue
-        needed = _needs(it.container(status.name), kind, name) or f"container {status.name}"
+        needed = _needs(it.container(container), kind, name) or f"container {container}"
+        if volume := _OF_VOLUME.search(message):
+            needed = f"volume {volume['name']}"
         return it.verdict(
             "missing_object",
             "waiting",
             f"{it} waits for {what}.",
             brief=f"{kind} {name} does not exist",
-            evidence=[("needed by", needed), ("said", waiting.message), ("asked", _asked(it, name))],
+            evidence=[("needed by", needed), ("said", message), ("asked", _asked(it, name))],
             next_step=f"create the {kind}, or mark the reference optional",
         )
     return None
+
+
+def _messages(it: Situation) -> list[tuple[str, str]]:
+    """What is said of containers that wait, and of the pod itself: volumes come before any container."""
+    said = [(status.name, status.state.waiting.message) for status, _ in it.statuses() if status.state.waiting]
+    return said + [("", wait.on) for wait in it.record.waits if wait.kind == WaitKind.BACK_OFF and not wait.container]
 
 
 def config_error(it: Situation) -> VerdictAnswer | None:
