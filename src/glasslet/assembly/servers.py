@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from glasslet.assembly.cluster import ClusterSide
 from glasslet.api.pod_origin import is_static
+from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
