@@ -117,7 +117,11 @@ class _Folders:
         folder = Path(path)
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
-        if path in self.held or (folder / "cgroup.procs").read_text().strip() or any(f.is_dir() for f in folder.iterdir()):
+        if (
+            path in self.held
+            or (folder / "cgroup.procs").read_text().strip()
+            or any(f.is_dir() for f in folder.iterdir())
+        ):
             raise OSError(errno.EBUSY, "Device or resource busy", path)
         shutil.rmtree(path)
 
@@ -125,7 +129,9 @@ class _Folders:
 class FoldersV1(_Folders):
     """Version 1 in plain folders, a tree per controller below `base`."""
 
-    def __init__(self, base: Path, controllers: tuple[str, ...] = (*_V1_FILES, "cpuacct", "systemd", "devices")) -> None:
+    def __init__(
+        self, base: Path, controllers: tuple[str, ...] = (*_V1_FILES, "cpuacct", "systemd", "devices")
+    ) -> None:
         super().__init__()
         self.base = base
         for controller in controllers:

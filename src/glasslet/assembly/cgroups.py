@@ -91,6 +91,20 @@ class NodeShare:
     page_sizes: tuple[int, ...] = field(default=())
 
 
+def memory_throttling_factor(foundation: Foundation) -> float | None:
+    """memoryThrottlingFactor where memory is protected and throttled (gate MemoryQoS, cgroup v2 only), else None."""
+    on = foundation.loaded.gates.enabled("MemoryQoS") and foundation.machine.cgroup_v2
+    return foundation.configuration.memory_throttling_factor if on else None
+
+
+def memory_for_pods(foundation: Foundation) -> int:
+    """Bytes: the machine's memory less reservations."""
+    configuration = foundation.configuration
+    capacity = {"memory": Quantity(foundation.machine.memory_capacity)}
+    reserved = reservations(configuration.system_reserved, configuration.kube_reserved)
+    return for_pods(capacity, reserved)["memory"].value()
+
+
 async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str:
     """cgroupfs, or why not. Raises CgroupSetupFailed, RuntimeCallError."""
     configuration = foundation.configuration
@@ -216,7 +230,7 @@ def _build_tree(
     workers: Callable[[], PodWorkers],
 ) -> tuple[QoSCgroups, PodCgroups]:
     configuration, gates = foundation.configuration, foundation.loaded.gates
-    memory_qos = gates.enabled("MemoryQoS") and manager.version == 2
+    memory_qos = memory_throttling_factor(foundation) is not None
     percent = configuration.qos_reserved.get("memory") if gates.enabled("QOSReserved") else None
     demands = PodDemands()
 
@@ -229,7 +243,7 @@ def _build_tree(
         rules=QoSRules(
             page_sizes=share.page_sizes,
             memory_reserve=int(percent.removesuffix("%")) if percent else None,
-            allocatable_memory=for_pods(share.capacity, (share.system, share.kube))["memory"].value(),
+            allocatable_memory=memory_for_pods(foundation),
             memory_qos=memory_qos,
         ),
         pods=lambda: demands.of(active()),
@@ -268,7 +282,7 @@ def _node_rules(foundation: Foundation, tree: CgroupTree, layout: CgroupLayout |
 
 def _reservations(foundation: Foundation, share: NodeShare, cpus: str) -> Iterable[Reservation]:
     configuration = foundation.configuration
-    memory_qos = foundation.loaded.gates.enabled("MemoryQoS") and foundation.machine.cgroup_v2
+    memory_qos = memory_throttling_factor(foundation) is not None
     sides = (
         ("System", "system-reserved", configuration.system_reserved_cgroup, share.system),
         ("Kube", "kube-reserved", configuration.kube_reserved_cgroup, share.kube),

@@ -16,7 +16,13 @@ from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.admission import build_admission
 from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
-from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side, build_orphans
+from glasslet.assembly.cgroups import (
+    CgroupSide,
+    build_cgroup_side,
+    build_orphans,
+    memory_for_pods,
+    memory_throttling_factor,
+)
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
@@ -353,6 +359,8 @@ class _NodeFacts:
             swap_capacity=machine.swap_capacity,
             swap_controller=machine.swap_controller,
             limited_swap=configuration.memory_swap.swap_behavior == "LimitedSwap",
+            memory_throttling_factor=memory_throttling_factor(self._foundation),
+            memory_for_pods=memory_for_pods(self._foundation),
             selinux=machine.selinux,
         )
 

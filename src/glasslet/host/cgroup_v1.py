@@ -19,7 +19,8 @@ from glasslet.host.cgroups import (
 )
 
 _NEEDED = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
-"""Where a pod's cgroup must be, as far as the machine has them."""
+"""Where a pod's cgroup must be, as far as the machine has them. In the other trees the runtime makes it, with those of
+containers: each costs time, and nothing of ours is held there."""
 _CPUSET = ("cpuset.cpus", "cpuset.mems")
 
 
@@ -45,8 +46,9 @@ class CgroupV1:
         return all(os.path.exists(root + name) for root in self._needed)
 
     def create(self, name: str) -> None:
-        """In every tree. A new cpuset takes over CPUs and memory nodes of its parent: with none it holds no process."""
-        for root in self._roots:
+        """In every needed tree. A new cpuset takes over CPUs and memory nodes of its parent: with none it holds no
+        process."""
+        for root in self._needed:
             self._create(root, name)
 
     def write(self, name: str, settings: Iterable[Setting]) -> None:
@@ -72,6 +74,7 @@ class CgroupV1:
     def move(self, pid: int, name: str) -> None:
         """In every tree."""
         for root in self._roots:
+            self._create(root, name)
             write_file(f"{root}{name}/cgroup.procs", str(pid))
 
     def thaw(self, name: str) -> None:
@@ -92,22 +95,22 @@ class CgroupV1:
 
     def _create(self, root: str, name: str) -> None:
         path = root + name
+        new = True
         try:
             self._directories.make(path)
         except FileExistsError:
-            if root != self._cpuset:
-                return
+            new = False
         except FileNotFoundError:
             self._create(root, os.path.dirname(name))
             self._create(root, name)
             return
         if root == self._cpuset and name.strip("/"):
-            _inherit_cpuset(path, root + os.path.dirname(name))
+            _inherit_cpuset(path, root + os.path.dirname(name), new=new)
 
 
-def _inherit_cpuset(path: str, parent: str) -> None:
+def _inherit_cpuset(path: str, parent: str, *, new: bool) -> None:
     for file in _CPUSET:
-        if not read_file(f"{path}/{file}"):
+        if new or not read_file(f"{path}/{file}"):
             write_file(f"{path}/{file}", read_file(f"{parent}/{file}"))
 
 

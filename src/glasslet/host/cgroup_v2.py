@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -49,6 +50,8 @@ class CgroupV2:
         self._make(name)
         if not self._needed <= self._given_to(name):
             self._hand_down(name)
+            if missing := self.missing(name):
+                raise OSError(errno.ENODEV, f"controllers not handed down to it: {', '.join(missing)}", name)
 
     def write(self, name: str, settings: Iterable[Setting]) -> None:
         """All in one folder, whatever the controller."""
@@ -98,7 +101,7 @@ class CgroupV2:
             self._make(name)
 
     def _hand_down(self, name: str) -> None:
-        """From the root to the parent. What one of them refuses is told by the write that needs it."""
+        """From the root to the parent; one by one where they are refused together."""
         above = ["/"]
         for part in name.strip("/").split("/")[:-1]:
             above.append(f"{above[-1].rstrip('/')}/{part}")

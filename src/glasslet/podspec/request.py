@@ -46,6 +46,10 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     """The memory controller of the node's cgroups can limit swap."""
     limited_swap: bool = False
     """memorySwap.swapBehavior is LimitedSwap."""
+    memory_throttling_factor: float | None = None
+    """Gate MemoryQoS, on cgroup v2 only; None for off."""
+    memory_for_pods: int = 0
+    """Bytes: capacity less reservations, what a container without limit is throttled by."""
     selinux: bool = False
     """SELinux is enabled."""
 

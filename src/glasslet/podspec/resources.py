@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ OOM_BURSTABLE_MAX = 999
 
 _ZERO = Decimal(0)
 _NOTHING = Quantity(_ZERO)
+_PAGE = mmap.PAGESIZE
 _KILL_WHOLE_CGROUP = {"memory.oom.group": "1"}
 
 
@@ -53,7 +55,7 @@ def container_resources(pod: Pod, container: Container, node: NodeFacts) -> Reso
     return _calculated(
         amounts,
         node,
-        unified=unified,
+        unified={**unified, **_memory_qos(container, node)},
         oom_score_adj=oom_score_adj(pod, container, node.memory_capacity),
         hugepages=_hugepage_limits(pod, container, node.hugepage_sizes),
         swap_limit=swap_limit,
@@ -123,6 +125,22 @@ def _calculated(
         unified={**(_KILL_WHOLE_CGROUP if group_kill else {}), **(unified or {})},
         memory_swap_limit_in_bytes=swap_limit,
     )
+
+
+def _memory_qos(container: Container, node: NodeFacts) -> dict[str, str]:
+    """Protects what a container requests, and slows it down before it reaches its limit (KEP-2570)."""
+    factor = node.memory_throttling_factor
+    if factor is None:
+        return {}
+    own = container.resources
+    request, limit = own.requests.get("memory", _NOTHING).value(), own.limits.get("memory", _NOTHING).value()
+    found = {"memory.min": str(request)} if request else {}
+    ceiling = limit or node.memory_for_pods
+    if request != limit and ceiling > 0:
+        high = int((request + (ceiling - request) * factor) // _PAGE) * _PAGE
+        if high > request:
+            found["memory.high"] = str(high)
+    return found
 
 
 def _own_or_pod_limit(pod: Pod, container: Container, resource: str) -> Quantity:

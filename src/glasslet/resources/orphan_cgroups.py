@@ -11,8 +11,9 @@ from glasslet.resources.pod_cgroups import PodCgroups
 
 logger = logging.getLogger(__name__)
 
-PERIOD = 2.0
-"""Seconds between looks."""
+PERIOD = 10.0
+"""Seconds between looks. The Go kubelet looks every 2 s; the tree of a full node takes some time to read, and what is
+left behind is not in anybody's way."""
 
 
 class Pods(Protocol):
@@ -29,7 +30,7 @@ class Pods(Protocol):
 
 
 class OrphanCgroups:
-    """Looks every two seconds."""
+    """Looks every ten seconds."""
 
     def __init__(self, *, cgroups: PodCgroups, pods: Pods) -> None:
         self._cgroups = cgroups

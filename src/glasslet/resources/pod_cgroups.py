@@ -7,7 +7,6 @@ that died between making it and writing to it leaves no pod without limits.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -58,8 +57,6 @@ class PodCgroups:
             if self._set.get(ref.uid) == path and self._manager.exists(path):
                 return path
             refused = await self._manager.create(path, limits_of_pod(demand, self._rules))
-            if missing := self._manager.missing(path):
-                raise OSError(errno.ENOENT, f"made, but not there: {', '.join(missing)}", path)
             if refused is not None:
                 self._recorder.finding(f"limits of the pod's cgroup not set: {refused}", pod=ref)
             self._set[ref.uid] = path
@@ -68,12 +65,21 @@ class PodCgroups:
 
     def lost(self, pod: Pod) -> bool:
         """Whether the pod has no cgroup (any more), so that what runs of it is not held to its limits."""
-        uid = pod_ref(pod).uid
         try:
-            path = self._set.get(uid) or self._layout.pod(self._demand(pod).qos, uid)
+            path = self.path(pod)
         except CgroupNameInvalid:
             return False
         return not self._manager.exists(path)
+
+    def path(self, pod: Pod) -> str:
+        """Where the pod's cgroup is, or would be. Raises CgroupNameInvalid."""
+        uid = pod_ref(pod).uid
+        return self._set.get(uid) or self._layout.pod(self._demand(pod).qos, uid)
+
+    @property
+    def top(self) -> str:
+        """The cgroup above all pods."""
+        return self._layout.path(self._layout.kubepods)
 
     async def remove(self, ref: PodRef) -> None:
         """Removes the pod's cgroup, of whatever class; processes that are left there are killed."""
