@@ -81,16 +81,6 @@ class PodCgroups:
         """The cgroup above all pods."""
         return self._layout.path(self._layout.kubepods)
 
-    def path(self, pod: Pod) -> str:
-        """Where the pod's cgroup is, or would be. Raises CgroupNameInvalid."""
-        uid = pod_ref(pod).uid
-        return self._set.get(uid) or self._layout.pod(self._demand(pod).qos, uid)
-
-    @property
-    def top(self) -> str:
-        """The cgroup above all pods."""
-        return self._layout.path(self._layout.kubepods)
-
     async def remove(self, ref: PodRef) -> None:
         """Removes the pod's cgroup, of whatever class; processes that are left there are killed."""
         async with self._alone(ref.uid):
