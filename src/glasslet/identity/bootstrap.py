@@ -23,7 +23,7 @@ from glasslet.identity.keys import KeyOrder, NoKey, SigningInput
 from glasslet.identity.manager import CLIENT, KeyMaker
 from glasslet.identity.pair_store import BadPair, Pair, PairStore
 from glasslet.identity.rotation import node_subject
-from glasslet.identity.signer import CertificateSigner, Order
+from glasslet.identity.signer import CertificateSigner, IncompatibleRequest, Order
 from glasslet.identity.signing_objects import KEY_ENCIPHERMENT, Refused
 from glasslet.kubeapi.errors import APIError, Unavailable
 from glasslet.kubeapi.protocols import APIClient
@@ -66,14 +66,16 @@ class Bootstrap:
     async def run(self, node: str) -> Pair:
         """The new pair, in the store. Raises BootstrapFailed, APIError, OSError."""
         key_file = os.path.join(self._store.folder, _KEY_FILE)
-        signing = await self._signing_input(node_subject(node), key_file)
+        subject = node_subject(node)
+        signing = await self._signing_input(subject, key_file)
         await self._wait_for_server()
         usages = (*CLIENT.usages, KEY_ENCIPHERMENT) if signing.is_rsa else CLIENT.usages
-        subject = node_subject(node)
         name = request_name(signing.public_key, subject, usages)
-        request = await self._signer.submit(
-            Order(subject=subject, signer=CLIENT.signer, usages=usages, name=name), signing
-        )
+        order = Order(subject=subject, signer=CLIENT.signer, usages=usages, name=name)
+        try:
+            request = await self._signer.submit(order, signing)
+        except IncompatibleRequest as error:
+            raise BootstrapFailed(str(error)) from None
         logger.info("client certificate asked for with bootstrap credentials", extra={"request": name})
         end = await self._signer.wait(request, _SIGNED_WAIT)
         if isinstance(end, Refused):

@@ -28,6 +28,9 @@ class AnswerCache(Generic[V]):
         self._kept: OrderedDict[bytes, tuple[float, V]] = OrderedDict()
         self._asked: dict[bytes, asyncio.Future[V]] = {}
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     async def get(self, key: bytes, ask: Callable[[], Awaitable[V]], *, keep: bool = True) -> V:
         """The answer kept for `key`, else what `ask` says. Raises what `ask` raises."""
         while True:
