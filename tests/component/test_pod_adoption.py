@@ -141,7 +141,7 @@ async def test_an_orphan_that_is_wanted_again_starts_afresh() -> None:
         agent.add(pod())
         await agent.until(lambda: agent.workers.snapshot())
         await agent.until_running("main")
-        assert len(node.runtime.containers) == 1
+        assert node.runtime.container("main").spec.attempt == 1
 
 
 async def test_a_created_container_is_started_rather_than_made_twice() -> None:

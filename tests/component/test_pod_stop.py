@@ -284,7 +284,7 @@ async def test_a_pod_that_waits_for_its_turn_can_be_removed() -> None:
         await agent.until_running("main", uid="third")
 
 
-async def test_the_same_pod_added_again_while_it_stops_starts_afresh() -> None:
+async def test_the_same_pod_added_again_while_it_stops_starts_afresh_and_counts_on() -> None:
     # behaviours.md §1: "The same UID added again while terminating starts afresh after the termination finished."
     async with running_agent() as agent:
         agent.runtime.program("main", Program(term_takes=5), Program())
@@ -296,9 +296,10 @@ async def test_the_same_pod_added_again_while_it_stops_starts_afresh() -> None:
         await asyncio.sleep(1)
         assert isinstance(agent.workers.lifecycle(PodUID(UID)), Terminating)
         agent.add(one)
-        await agent.until(lambda: first not in agent.runtime.containers)
+        await agent.until(lambda: agent.runtime.container("main").id != first)
         await agent.until_running("main")
-        assert agent.runtime.container("main").spec.attempt == 0
+        # "CRI container attempt = restart count = count of the newest instance + 1" (§2): the dead instance is kept.
+        assert agent.runtime.container("main").spec.attempt == 1
 
 
 async def test_a_pod_deleted_before_it_ever_ran_here_is_only_cleaned_up() -> None:

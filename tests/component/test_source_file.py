@@ -218,3 +218,12 @@ async def test_closing_leaves_no_descriptor_behind(tmp_path: Path) -> None:
     async for _ in started(Source(tmp_path)):
         pass
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_a_file_that_is_removed_and_written_again_at_once_is_another_one(running: Source, tmp_path: Path) -> None:
+    file = write(tmp_path, "web")
+    await running.names("web")
+    content = file.read_text()
+    file.unlink()
+    file.write_text(content)
+    await running.until(lambda: running.deliveries[-3:] == [["web"], [], ["web"]])

@@ -304,6 +304,9 @@ class PodWorker:
         if not removed:
             await self._rest(None)
             return True
+        if self.again is not None:
+            # It comes back under the same UID: what is left counts its restarts and holds its logs.
+            return False
         try:
             with self._report.recorder.station(Station.STOPPING, detail="remains"):
                 await self._executor.remove(self.memory)

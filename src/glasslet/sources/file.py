@@ -59,6 +59,8 @@ class FileSource:
             next_full = loop.time()
             changed: set[str] | None = None
             while True:
+                if self._files.forget(watch.take_removed()):
+                    self._report()
                 # The watch comes first: what changes between it and the look is seen twice, never missed.
                 established = watch.establish(renew=loop.time() >= next_full)
                 if changed is None or established or loop.time() >= next_full:

@@ -40,6 +40,7 @@ class FolderWatch:
         self._inotify: Inotify | None = None
         self._watched: dict[int, str] = {}
         self._changed: set[str] = set()
+        self._removed: set[str] = set()
         self._everything = False
         self._woken = asyncio.Event()
         self._back_off = _RETRY_SECONDS
@@ -82,6 +83,12 @@ class FolderWatch:
         self._changed, self._everything = set(), False
         return None if everything else changed
 
+    def take_removed(self) -> set[str]:
+        """Paths that were taken away since the last call, whether or not something is there again: a file that was
+        deleted and written anew is another file, even with the same content. One renamed over is not among them."""
+        removed, self._removed = self._removed, set()
+        return removed
+
     def close(self) -> None:
         """Stops watching."""
         if self._inotify is not None:
@@ -123,6 +130,8 @@ class FolderWatch:
                 if event.mask & Mask.CREATE and _is_being_written(path):
                     continue
                 self._changed.add(path)
+                if event.mask & (Mask.DELETE | Mask.MOVED_FROM):
+                    self._removed.add(path)
         if self._changed or self._everything:
             self._woken.set()
 

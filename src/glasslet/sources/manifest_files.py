@@ -85,6 +85,13 @@ class ManifestFiles:
             if file in changed or (file not in self._readings and not _is_fresh(file)):
                 self._look(file, full=False)
 
+    def forget(self, files: set[str]) -> bool:
+        """These files were gone for a moment, and their pods with them. False if none of them was known."""
+        known = files & self._readings.keys()
+        for file in known:
+            del self._readings[file]
+        return bool(known)
+
     def pods(self) -> list[Pod] | None:
         """All pods, files in the order of their names. None while no path could ever be read: nobody knows then."""
         if not any(self._is_known(path) for path in self._paths):
