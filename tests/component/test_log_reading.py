@@ -199,7 +199,7 @@ async def test_a_reader_that_gives_up_leaves_nothing_open(log: Path) -> None:
         await asyncio.sleep(0.02)
         await follower.give_up()
     async with asyncio.timeout(2):
-        while len(os.listdir("/proc/self/fd")) > before:  # noqa: ASYNC110 - the kernel's list has no event
+        while len(os.listdir("/proc/self/fd")) > before:
             await asyncio.sleep(0.01)
 
 

@@ -221,3 +221,11 @@ async def test_pull_secrets_reach_the_pull() -> None:
         agent.add(api_pod(pulling, image_pull_secrets=(LocalObjectReference(name="pull"),)))
         await agent.until(lambda: agent.runtime.pulled_with)
         assert agent.runtime.pulled_with[0] == (image, RegistryAuth(username="ann", password="hunter2"))
+
+
+async def test_each_volume_that_fails_has_an_event_of_its_own() -> None:
+    async with cluster_agent() as (agent, _):
+        agent.node.volumes.problems = ('MountVolume.SetUp failed for volume "a" : x', "b is not ready")
+        agent.add(needs())
+        await agent.until(lambda: len(agent.events.of("FailedMount")) >= 2)
+        assert [event.message for event in agent.events.of("FailedMount")][:2] == list(agent.node.volumes.problems)

@@ -8,7 +8,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +23,7 @@ from glasslet.probes.http_get import probe_http
 from glasslet.probes.results import Verdict
 from glasslet.probes.tcp_socket import probe_tcp
 from tests.builders.certificates import Authority
-
-LOOPBACK = "127.0.0.1"
-Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+from tests.fakes.loopback_server import LOOPBACK, listening
 
 
 @pytest.fixture(autouse=True)
@@ -51,30 +49,6 @@ class Server:
         self.requests.append(head.decode())
         answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
         writer.write(answer.replace(b"{port}", str(self.port).encode()))
-
-
-@asynccontextmanager
-async def listening(handle: Handle, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A server on loopback; at the end all its connections are closed."""
-    handled: set[asyncio.Task[None]] = set()
-
-    async def handle_and_close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        handled.add(task := asyncio.ensure_future(handle(reader, writer)))
-        try:
-            await task
-        finally:
-            writer.close()
-            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
-            handled.discard(task)
-
-    server = await asyncio.start_server(handle_and_close, LOOPBACK, 0, ssl=tls)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        async with asyncio.timeout(5):
-            while handled:
-                await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -56,7 +56,7 @@ def steps(record) -> list[str]:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - it comes true in a thread
+        while not condition():
             await asyncio.sleep(0.01)
 
 

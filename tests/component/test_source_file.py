@@ -47,7 +47,7 @@ class Source:
         loop = asyncio.get_running_loop()
         start = loop.time()
         async with asyncio.timeout(SOON):
-            while not condition():  # noqa: ASYNC110 - findings and deliveries have no common event
+            while not condition():
                 await asyncio.sleep(0.002)
         return loop.time() - start
 

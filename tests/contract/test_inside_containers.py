@@ -72,7 +72,7 @@ async def test_output_is_written_to_the_log_file_line_by_line(world: World) -> N
     log = Path(pod.log_directory, "main", "0.log")
 
     async with asyncio.timeout(5):
-        while not (log.exists() and log.read_text()):  # noqa: ASYNC110 (another process writes it)
+        while not (log.exists() and log.read_text()):
             await asyncio.sleep(0.02)
 
     assert re.fullmatch(CRI_LINE + "hello\n", log.read_text())

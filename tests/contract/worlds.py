@@ -125,7 +125,7 @@ class World:
     async def until(self, container: ContainerID, is_so: Callable[[ObservedContainer], bool]) -> ObservedContainer:
         """The container, once it is so; within 10 s."""
         async with asyncio.timeout(10):
-            while not is_so(seen := await self.runtime.container_status(container)):  # noqa: ASYNC110 (other process)
+            while not is_so(seen := await self.runtime.container_status(container)):
                 await asyncio.sleep(0.02)
         return seen
 

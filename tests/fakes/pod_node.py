@@ -21,6 +21,7 @@ class FakeVolumes:
 
     def __init__(self) -> None:
         self.problem = ""
+        self.problems: tuple[str, ...] = ()
         self.takes = 0.0
         self.mounted: dict[PodUID, Mapping[str, MountedVolume]] = {}
         self.prepared = 0
@@ -29,8 +30,7 @@ class FakeVolumes:
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         self.prepared += 1
         await asyncio.sleep(self.takes)
-        if self.problem:
-            raise VolumeNotReady(self.problem)
+        self._refuse()
         volumes = {v.name: MountedVolume(name=v.name, path=f"/volumes/{v.name}") for v in pod.spec.volumes}
         self.mounted[PodUID(pod.metadata.uid)] = volumes
         return volumes
@@ -38,8 +38,7 @@ class FakeVolumes:
     async def refresh(self, pod: Pod) -> None:
         self.refreshed.append(pod)
         await asyncio.sleep(self.takes)
-        if self.problem:
-            raise VolumeNotReady(self.problem)
+        self._refuse()
 
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
@@ -49,9 +48,12 @@ class FakeVolumes:
 
     async def tear_down(self, ref: PodRef) -> None:
         await asyncio.sleep(0)
-        if self.problem:
-            raise VolumeNotReady(self.problem)
+        self._refuse()
         self.mounted.pop(ref.uid, None)
+
+    def _refuse(self) -> None:
+        if problems := (self.problem,) if self.problem else self.problems:
+            raise VolumeNotReady(*problems)
 
 
 class FakePodFiles:

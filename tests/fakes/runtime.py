@@ -345,7 +345,7 @@ class FakeRuntime:
         del self.containers[container]
         self._hint(found.id, found.uid, "container_removed")
 
-    async def container_status(self, container: ContainerID) -> ObservedContainer:
+    async def container_status(self, container: ContainerID, sandbox: SandboxID | None = None) -> ObservedContainer:
         await self._enter(Verb.CONTAINER_STATUS, container)
         return observe_container(self._container(Verb.CONTAINER_STATUS, container), details=True)
 

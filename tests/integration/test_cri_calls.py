@@ -80,7 +80,7 @@ async def test_a_call_is_a_named_wait_and_a_counted_operation(tmp_path: Path) ->
 async def test_a_call_under_way_is_seen_as_a_wait(tmp_path: Path) -> None:
     async with edge(tmp_path, {"StartContainer": slow}) as at, asyncio.TaskGroup() as group:
         call = group.create_task(at.runtime.start_container(C))
-        while not at.server.requests.get("StartContainer"):  # noqa: ASYNC110 (the server has no event for it)
+        while not at.server.requests.get("StartContainer"):
             await asyncio.sleep(0.01)
 
         assert at.recorder.open == [(WaitKind.CRI_CALL, "StartContainer")]

@@ -129,7 +129,7 @@ class RealAgent:
     async def until(self, happened: Callable[[], object], seconds: float = 60.0) -> None:
         try:
             async with asyncio.timeout(seconds):
-                while not happened():  # noqa: ASYNC110 - the test looks from outside
+                while not happened():
                     await asyncio.sleep(0.005)
         except TimeoutError:
             raise AssertionError(f"did not happen within {seconds} s; {self.events.told[-5:]}") from None

@@ -17,7 +17,7 @@ def waits() -> WaitLog:
 
 async def running(threads: HostThreads, *keys: str) -> None:
     """Until exactly these calls run."""
-    while threads.running() != keys:  # noqa: ASYNC110 - a thread ends when it ends
+    while threads.running() != keys:
         await asyncio.sleep(0)
 
 
