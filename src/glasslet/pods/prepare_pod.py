@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glasslet.api.pod_ref import PodRef
 from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, Volumes
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
@@ -52,7 +53,7 @@ class PodPreparer:
                 self._looks(memory)
                 volumes = await self._volumes.prepare(pod)
             except VolumeNotReady as problem:
-                self._events(ref, WARNING, "FailedMount", problem.message)
+                self._tell(ref, problem)
                 raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
         memory.volumes = volumes
         memory.went_well(POD_LEVEL)
@@ -64,7 +65,11 @@ class PodPreparer:
         try:
             await self._volumes.refresh(memory.pod)
         except VolumeNotReady as problem:
-            self._events(memory.ref, WARNING, "FailedMount", problem.message)
+            self._tell(memory.ref, problem)
+
+    def _tell(self, ref: PodRef, problem: VolumeNotReady) -> None:
+        for one in problem.problems:
+            self._events(ref, WARNING, "FailedMount", one)
 
     def _looks(self, memory: PodMemory) -> None:
         # Noted before the look: what changes during it is news again.

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 class VolumeNotReady(Exception):
     """Some volume of a pod could not be mounted, or unmounted, this time: try again later. `message` is upstream's text
-    (events FailedMount); it names volumes and paths, never contents."""
+    (events FailedMount); it names volumes and paths, never contents. `problems`: the same for each volume apart."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.message = "; ".join(problems)
+        self.problems = problems

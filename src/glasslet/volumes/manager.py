@@ -109,7 +109,7 @@ class VolumeManager:
         answers = [task.result() for task in tasks]
         problems = [answer for answer in answers if isinstance(answer, str)]
         if problems:
-            raise VolumeNotReady("; ".join(problems))
+            raise VolumeNotReady(*problems)
         return {answer.name: answer for answer in answers if isinstance(answer, MountedVolume)}
 
     async def _set_up(self, pod: Pod, volume: Volume) -> MountedVolume | str:
