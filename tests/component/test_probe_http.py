@@ -30,7 +30,7 @@ from tests.fakes.loopback_server import LOOPBACK, listening
 async def closed_sockets() -> AsyncIterator[None]:
     """Sockets whose end is not acknowledged at once are closed a little later."""
     yield
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.1)
 
 
 @dataclass

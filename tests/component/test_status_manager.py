@@ -188,6 +188,26 @@ async def test_condition_of_others_is_never_written_back() -> None:
     assert found == {"example.com/Theirs": "True", "Ready": "True"}
 
 
+async def test_change_that_nobody_decides_by_comes_along_with_the_next() -> None:
+    async with managed() as world:
+        for ip in ("10.0.0.1", "10.0.0.2"):
+            world.manager.publish(world.pod, replace(PENDING, pod_ip=ip))
+            await asyncio.sleep(0.09)
+        assert not world.server.count("PATCH")
+        world.manager.publish(world.pod, replace(RUNNING, pod_ip="10.0.0.2"))
+        await asyncio.sleep(0.01)
+        assert world.server.count("PATCH") == 1
+        assert world.phase() == "Running"
+
+
+async def test_change_that_nobody_decides_by_is_told_soon_all_the_same() -> None:
+    async with managed() as world:
+        for number in range(40):
+            world.manager.publish(world.pod, replace(PENDING, pod_ip=f"10.0.0.{number}"))
+            await asyncio.sleep(0.05)
+        assert 8 <= world.server.count("PATCH") <= 11
+
+
 async def test_change_of_readiness_does_not_wait_for_the_rate_limit() -> None:
     urgencies: list[bool] = []
     async with managed() as world:

@@ -25,8 +25,8 @@ LINGER_SECONDS = 1
 _LINGER = struct.pack("ii", 1, LINGER_SECONDS)
 _RESET = struct.pack("ii", 1, 0)
 _RECORD_BYTES = 16 * 1024 + 512
-_SOON = 0.02
-"""Seconds; a living kernel acknowledges within a few milliseconds."""
+_SOON = 0.06
+"""Seconds; a living kernel acknowledges within 40 ms, mostly at once."""
 _ACKNOWLEDGED = (5, 6, 7)
 """TCP states FIN_WAIT2, TIME_WAIT, CLOSE: the other side knows that we are gone."""
 
