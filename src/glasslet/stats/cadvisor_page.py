@@ -44,8 +44,7 @@ def cadvisor_page(
     """The page. `filesystems`: those of the node, by device name."""
     rows = list(_rows(reading, facts))
     found: dict[str, tuple[str, str, _Samples]] = {
-        family.name: (family.kind, family.text, (line for row in rows for line in family.samples(row)))
-        for family in families
+        family.name: (family.kind, family.text, _of_family(family, rows)) for family in families
     }
     found.update(_of_filesystems(reading, filesystems))
     found.update(_of_machine(facts, max((row.stamp for row in rows), default="")))
@@ -53,6 +52,11 @@ def cadvisor_page(
     for name in sorted(found):
         page.family(name, *found[name])
     return page.encoded()
+
+
+def _of_family(family: Family, rows: list[Row]) -> Iterator[str]:
+    for row in rows:
+        yield from family.samples(row)
 
 
 def _rows(reading: Reading, facts: MachineFacts) -> Iterator[Row]:

@@ -1,0 +1,184 @@
+"""Statistics of real containers, asked of the whole agent over its read-only port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.fakes.agent import Agent, agent_on, busybox_pod, free_port
+from tests.fakes.cgroups import real_root
+from tests.fakes.containerd import PrivateContainerd
+
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
+
+BUSY = "while :; do :; done"
+HOLDS_32_MIB = "dd if=/dev/zero of=/held/zeros bs=1M count=32; echo done; trap 'exit 0' TERM; sleep 1000 & wait"
+WRITES_8_MIB = "dd if=/dev/zero of=/zeros bs=1M count=8; dd if=/dev/zero of=/disk/zeros bs=1M count=4; sync; sleep 1000"
+MIB = 1 << 20
+
+
+class Node:
+    """A running agent, and what it answers."""
+
+    def __init__(self, agent: Agent, port: int) -> None:
+        self.agent = agent
+        self.cgroup_root = ""
+        self._url = f"http://127.0.0.1:{port}"
+
+    async def text(self, path: str) -> str:
+        """The body of a good answer."""
+        async with aiohttp.ClientSession() as session, session.get(self._url + path) as answer:
+            answer.raise_for_status()
+            return await answer.text()
+
+    async def summary(self, query: str = "") -> dict[str, Any]:
+        """The Summary API."""
+        answer: dict[str, Any] = json.loads(await self.text(f"/stats/summary{query}"))
+        return answer
+
+    async def pod(self, name: str) -> dict[str, Any]:
+        """One pod of it."""
+        pods = (await self.summary())["pods"]
+        found: dict[str, Any] = next(pod for pod in pods if pod["podRef"]["name"].startswith(name))
+        return found
+
+
+@contextmanager
+def running_node(containerd: PrivateContainerd, **configuration: Any) -> Iterator[Node]:
+    folder, port = Path(tempfile.mkdtemp(prefix="gls", dir="/tmp")), free_port()
+    try:
+        with agent_on(containerd, folder / "a", readOnlyPort=port, **configuration) as agent:
+            yield Node(agent, port)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+async def node(containerd: PrivateContainerd) -> AsyncIterator[Node]:
+    """A node whose pods have cgroups of their own."""
+    with real_root() as root, running_node(containerd, cgroupRoot=root.path, cgroupsPerQOS=True) as node:
+        await node.agent.wait_until_ready()
+        node.cgroup_root = root.path
+        yield node
+
+
+@pytest.fixture
+async def bare_node(containerd: PrivateContainerd) -> AsyncIterator[Node]:
+    """A node that leaves cgroups to the runtime."""
+    with running_node(containerd) as node:
+        await node.agent.wait_until_ready()
+        yield node
+
+
+def limited(name: str, command: str, **limits: str) -> dict[str, Any]:
+    """A pod whose container has limits."""
+    manifest = busybox_pod(name, command)
+    manifest["spec"]["containers"][0]["resources"] = {"limits": limits}
+    return manifest
+
+
+async def started(node: Node, *names: str) -> None:
+    """Waits until these run."""
+    await node.agent.wait_for(lambda rows: all(name in rows and rows[name]["phase"] == "Running" for name in names))
+
+
+async def test_a_busy_container_uses_the_cpu_that_its_limit_leaves_it(node: Node) -> None:
+    node.agent.put(limited("busy", BUSY, cpu="300m", memory="64Mi"))
+    await started(node, "busy")
+
+    before = await node.pod("busy")
+    await asyncio.sleep(3)
+    after = await node.pod("busy")
+
+    container = after["containers"][0]
+    assert container["name"] == "main"
+    assert 150e6 < container["cpu"]["usageNanoCores"] < 450e6
+    used = container["cpu"]["usageCoreNanoSeconds"] - before["containers"][0]["cpu"]["usageCoreNanoSeconds"]
+    assert 0.4e9 < used < 1.6e9
+    assert after["cpu"]["usageCoreNanoSeconds"] >= container["cpu"]["usageCoreNanoSeconds"]
+    assert container["memory"]["availableBytes"] <= 64 * MIB
+    assert after["process_stats"]["process_count"] == 1
+
+
+async def test_memory_and_disk_of_a_container_are_what_it_took(bare_node: Node) -> None:
+    node = bare_node
+    holder = busybox_pod("holder", HOLDS_32_MIB, volumes=[{"name": "held", "emptyDir": {"medium": "Memory"}}])
+    holder["spec"]["containers"][0]["volumeMounts"] = [{"name": "held", "mountPath": "/held"}]
+    writer = busybox_pod("writer", WRITES_8_MIB, volumes=[{"name": "disk", "emptyDir": {}}])
+    writer["spec"]["containers"][0]["volumeMounts"] = [{"name": "disk", "mountPath": "/disk"}]
+    node.agent.put(holder)
+    node.agent.put(writer)
+    await started(node, "holder", "writer")
+    # The runtime measures writable layers every ten seconds.
+    await asyncio.sleep(11)
+
+    held, written = await node.pod("holder"), await node.pod("writer")
+
+    memory = held["containers"][0]["memory"]
+    assert 32 * MIB <= memory["workingSetBytes"] < 48 * MIB
+    assert memory["usageBytes"] >= memory["workingSetBytes"]
+    volume = held["volume"][0]
+    assert (volume["name"], volume["usedBytes"]) == ("held", 32 * MIB)
+    assert written["volume"][0]["usedBytes"] >= 4 * MIB
+    assert written["containers"][0]["rootfs"]["usedBytes"] >= 8 * MIB
+    assert written["containers"][0]["logs"]["usedBytes"] > 0
+    # Memory-backed volumes are no local storage.
+    assert 12 * MIB <= written["ephemeral-storage"]["usedBytes"] < 16 * MIB
+    assert held["ephemeral-storage"]["usedBytes"] < 4 * MIB
+
+
+async def test_the_node_and_the_pods_together_are_there(node: Node) -> None:
+    node.agent.put(busybox_pod("web"))
+    await started(node, "web")
+
+    summary = await node.summary()
+
+    stats = summary["node"]
+    assert stats["nodeName"] == "node-a"
+    assert stats["cpu"]["usageNanoCores"] > 0
+    assert stats["memory"]["availableBytes"] + stats["memory"]["workingSetBytes"] > 256 * MIB
+    assert stats["fs"]["capacityBytes"] > stats["fs"]["availableBytes"] > 0
+    assert stats["runtime"]["imageFs"]["usedBytes"] > 0
+    assert stats["rlimit"]["maxpid"] > stats["rlimit"]["curproc"] > 0
+    assert {one["name"] for one in stats["systemContainers"]} >= {"pods"}
+    network = summary["pods"][0]["network"]
+    assert (network["name"], network["interfaces"][0]["name"]) == ("eth0", "eth0")
+    assert network["rxBytes"] > 0
+
+
+async def test_only_cpu_and_memory_leaves_everything_else_out(node: Node) -> None:
+    node.agent.put(busybox_pod("web"))
+    await started(node, "web")
+
+    summary = await node.summary("?only_cpu_and_memory=true")
+
+    assert set(summary["node"]) == {"nodeName", "startTime", "systemContainers", "cpu", "memory", "swap"}
+    assert set(summary["pods"][0]) == {"podRef", "startTime", "containers", "cpu", "memory", "swap"}
+    assert set(summary["pods"][0]["containers"][0]) == {"name", "startTime", "cpu", "memory", "swap"}
+
+
+async def test_metrics_name_pod_and_container(node: Node) -> None:
+    node.agent.put(busybox_pod("web"))
+    await started(node, "web")
+
+    resource, cadvisor = await node.text("/metrics/resource"), await node.text("/metrics/cadvisor")
+
+    assert 'container_memory_working_set_bytes{container="main",pod="web-node-a",namespace="default"}' in resource
+    assert "\nresource_scrape_error 0\n" in resource
+    assert "node_cpu_usage_seconds_total " in resource
+    of_container = [line for line in cadvisor.splitlines() if 'container="main"' in line]
+    assert any(line.startswith("container_memory_working_set_bytes{") for line in of_container)
+    received = [line for line in cadvisor.splitlines() if line.startswith("container_network_receive_bytes_total{")]
+    assert any('pod="web-node-a"' in line and 'interface="eth0"' in line for line in received), received
+    assert f'id="{node.cgroup_root}/kubepods"' in cadvisor
+    assert f'id="{node.cgroup_root}/kubepods/besteffort"' in cadvisor
+    assert "\nmachine_cpu_cores{" in cadvisor
