@@ -10,7 +10,7 @@ import pytest
 from glasslet.api.object import PodUID
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.facts import ProbeOutcome
-from tests.builders.pod import IMAGE, UID, container, pod, probe, sidecar, with_image
+from tests.builders.pod import IMAGE, UID, api_pod, container, pod, probe, sidecar, with_image
 from tests.component.pod_agent import Agent, running_agent
 from tests.fakes.programs import Program, exits
 
@@ -169,3 +169,15 @@ async def test_a_quiet_pod_costs_no_calls() -> None:
         await asyncio.sleep(50)
         assert [c.subject for c in agent.runtime.calls[before:] if c.subject == IMAGE or c.subject == UID] == []
         assert len(agent.statuses.told) == told
+
+
+async def test_a_container_replaced_for_its_image_never_shows_an_end_that_its_policy_makes_final() -> None:
+    # behaviours §5: "A status that would take a terminated container back to running against its policy is not sent."
+    async with running_agent() as agent:
+        one = api_pod(restart_policy="Never")
+        agent.add(one)
+        await agent.until_running("main")
+        agent.change(with_image(one, "busybox:2"))
+        await agent.until(lambda: agent.container().restart_count == 1 and agent.container().state.running)
+        told = agent.statuses.of(UID)
+        assert [status for status in told if status.container_statuses[0].state.terminated] == []

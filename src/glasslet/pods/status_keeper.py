@@ -73,7 +73,7 @@ class StatusKeeper:
                 host_ips=self._services.host_ips(),
             )
         )
-        if provisional and status.phase in ENDED:
+        if provisional and (status.phase in ENDED or _ends_for_good(memory.pod, status, self.status)):
             return
         before, self.status = self._published or memory.pod.status, status
         told = status if isinstance(state, Terminated | Finished) else _end_withheld(status, before, observed)
@@ -88,6 +88,15 @@ class StatusKeeper:
     def finish(self, memory: PodMemory) -> None:
         """Says that the last status told is the final one."""
         self._services.finished(memory.pod, self.status)
+
+
+def _ends_for_good(pod: Pod, status: PodStatus, before: PodStatus) -> bool:
+    """Whether a container shows its end that the API would not let come back by the pod's policy, though the work under
+    way may start it anew (its image changed)."""
+    if pod.spec.restart_policy == "Always":
+        return False
+    ended = {c.name for c in before.container_statuses if c.state.terminated is not None}
+    return any(c.state.terminated is not None and c.name not in ended for c in status.container_statuses)
 
 
 def _end_withheld(status: PodStatus, before: PodStatus, observed: ObservedPod | None) -> PodStatus:
