@@ -70,6 +70,8 @@ def test_environment_comes_from_every_source(controlplane: ControlPlane, cluster
     assert {"C_MODE=fast", "PASSWORD=hunter2", "NAME=env", "ALL=env-fast"} <= set(lines)
     assert not [line for line in lines if line.startswith("NONE")]
     assert "KUBERNETES_SERVICE_PORT=443" in lines
+    own = [cluster_agent.log, *(one for one in Path(cluster_agent.root, "glasslet").rglob("*") if one.is_file())]
+    assert not [one for one in own if b"hunter2" in one.read_bytes()]
 
 
 def test_a_changed_config_map_reaches_a_running_container_in_two_seconds(
