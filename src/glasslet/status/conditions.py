@@ -11,7 +11,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import ContainerStatus, PodCondition
 from glasslet.runtime.facts import StatusFacts
-from glasslet.status.containers import is_sidecar
+from glasslet.status.containers import has_run, is_sidecar
 
 
 def pod_conditions(
@@ -49,7 +49,7 @@ def _has_sandbox(facts: StatusFacts) -> bool:
 def _initialized(
     pod: Pod, phase: str, init: tuple[ContainerStatus, ...], regular: tuple[ContainerStatus, ...]
 ) -> PodCondition:
-    begun = any(s.state.running or s.state.terminated or s.last_state.terminated for s in regular)
+    begun = any(has_run(status) for status in regular)
     if phase == "Succeeded":
         return PodCondition(type="Initialized", status="True", reason="PodCompleted")
     if not pod.spec.init_containers or begun:

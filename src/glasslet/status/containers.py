@@ -36,6 +36,12 @@ def is_sidecar(container: AnyContainer) -> bool:
     return isinstance(container, Container) and container.restart_policy == "Always"
 
 
+def has_run(status: ContainerStatus) -> bool:
+    """Whether an instance of the container ever ran. One that is only declared lost at the pod's end never did."""
+    ends = (status.state.terminated, status.last_state.terminated)
+    return status.state.running is not None or any(end is not None and end.container_id for end in ends)
+
+
 def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
     """Whether an exited container is started again by its policy; init containers included."""
     if isinstance(container, EphemeralContainer):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus
-from glasslet.status.containers import is_sidecar
+from glasslet.status.containers import has_run, is_sidecar
 
 
 @dataclass
@@ -29,7 +29,7 @@ def pod_phase(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[Contai
     policy = pod.spec.restart_policy
     if count.failed_init and policy == "Never":
         return "Failed"
-    begun = any(s.state.running or s.state.terminated or s.last_state.terminated for s in regular)
+    begun = any(has_run(status) for status in regular)
     if count.pending_init or (count.pending_sidecar and not begun) or count.waiting:
         return "Pending"
     if count.running and not count.unknown:

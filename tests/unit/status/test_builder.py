@@ -253,3 +253,10 @@ def test_building_again_from_its_own_result_changes_nothing() -> None:
     first = status(pod(), observed(instance()))
     assert status(pod(), observed(instance()), previous=first) == first
     assert msgspec.structs.replace(first) == first
+
+
+def test_failed_init_container_leaves_the_pod_uninitialized_also_at_its_end() -> None:
+    # behaviours §6: "Initialized: stays True once a regular container started"
+    the_pod = pod(init_containers=(container("setup"),), restart_policy="Never")
+    shown = status(the_pod, observed(instance("setup", exited=1)), terminating=True, finished=True)
+    assert condition(shown, "Initialized").message == "containers with incomplete status: [setup]"
