@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 RECONCILE_SECONDS = 10.0
 """Between comparisons of everything (status.batch_period)."""
+LINGER_SECONDS = 0.5
+"""A change that nobody decides by (an address, a container created) waits that long for what comes next: mostly it is
+readiness, and one PATCH tells both."""
 _BACK_OFF_MIN = 0.1
 _BACK_OFF_MAX = 10.0
 _ENDED = ("Succeeded", "Failed")
@@ -53,13 +56,15 @@ class _Entry:
 
     __slots__ = (
         *("accepted", "accepted_uid", "changed_at", "deleted", "finished"),
-        *("pod", "status", "task", "version", "written"),
+        *("news", "pod", "status", "task", "version", "written"),
     )
 
     def __init__(self, pod: Pod, status: PodStatus) -> None:
         self.pod = pod
         self.status = status
         self.changed_at = 0.0
+        """Loop time of the first change that is not accepted yet."""
+        self.news = asyncio.Event()
         self.accepted: PodStatus | None = None
         self.accepted_uid = ""
         self.version = ""
@@ -95,11 +100,14 @@ class StatusManager:
         entry = self._entries.get(uid)
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
+            entry.changed_at = self._now()
         elif entry.status == status:
             entry.pod = pod
             return
+        if entry.accepted == entry.status:
+            entry.changed_at = self._now()
         entry.pod, entry.status = pod, status
-        entry.changed_at = asyncio.get_running_loop().time() if self._client is not None else 0.0
+        entry.news.set()
         self._send(entry)
 
     def finish(self, pod: Pod, status: PodStatus) -> None:
@@ -112,6 +120,7 @@ class StatusManager:
             return
         entry = self._entries[uid]
         entry.finished = True
+        entry.news.set()
         self._send(entry)
 
     def status_of(self, uid: PodUID) -> PodStatus | None:
@@ -171,6 +180,10 @@ class StatusManager:
         entry.version = known.metadata.resource_version
         if status_patch(PodUID(known.metadata.uid), known.status, entry.status) is not None:
             entry.accepted = None
+            entry.changed_at = self._now()
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time() if self._client is not None else 0.0
 
     def _send(self, entry: _Entry) -> None:
         """Starts the pod's writer if there is something to do."""
@@ -208,7 +221,10 @@ class StatusManager:
         """The next request; False when there is nothing to do, or nothing before the watch brings news."""
         try:
             if not _told(entry, known):
-                await self._patch(entry, ref, known)
+                await self._linger(entry, known)
+                if (known_now := self._known(entry)) is None:
+                    return False
+                await self._patch(entry, ref, known_now)
                 return True
             if _to_delete(entry, known):
                 await self._delete(entry, ref, known)
@@ -217,6 +233,21 @@ class StatusManager:
             # It is gone, or another pod owns the name now.
             pass
         return False
+
+    async def _linger(self, entry: _Entry, known: Pod) -> None:
+        """Gives further changes the chance to come along."""
+        due = entry.changed_at + LINGER_SECONDS
+        while not entry.finished and not _decides(known.status, entry.status):
+            left = due - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            entry.news.clear()
+            with self._recorder.wait(WaitKind.QUEUE, on="further changes of the status"):
+                try:
+                    async with asyncio.timeout(left):
+                        await entry.news.wait()
+                except TimeoutError:
+                    return
 
     async def _patch(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
         assert self._client is not None
@@ -259,10 +290,16 @@ def _to_delete(entry: _Entry, known: Pod) -> bool:
     )
 
 
+def _decides(theirs: PodStatus, ours: PodStatus) -> bool:
+    """Whether the change is one that others act upon."""
+    return theirs.phase != ours.phase or _ready(theirs) != _ready(ours)
+
+
 def _version(text: str) -> int:
     """Versions of one object grow; one that is no number says nothing."""
     return int(text) if text.isdigit() else 0
 
 
 def _ready(status: PodStatus) -> str:
-    return next((c.status for c in status.conditions if c.type == "Ready"), "")
+    """A pod of which nothing is said is not ready."""
+    return next((c.status for c in status.conditions if c.type == "Ready"), "False")
