@@ -1,4 +1,4 @@
-"""Cgroups for tests: a place of our own in the machine's real tree, and plain folders that behave as the kernel's do."""
+"""Cgroups for tests: a place of our own in the real tree, and plain folders that behave as the kernel's do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glasslet.host.cgroup_discovery import CgroupsNotUsable, find_tree
 from glasslet.host.cgroup_processes import kill_processes
 from glasslet.host.cgroup_v1 import CgroupV1
 from glasslet.host.cgroup_v2 import CgroupV2
-from glasslet.host.cgroups import CgroupTree, Directories
+from glasslet.host.cgroups import CgroupTree, KernelFiles, write_file
 
 _numbers = itertools.count()
 
@@ -101,7 +101,11 @@ class _Folders:
     """Folders that are filled when they are made, and refuse to go while something is in them."""
 
     def __init__(self) -> None:
-        self.directories = Directories(make=self.make, remove=self.remove)
+        self.kernel = KernelFiles(make=self.make, remove=self.remove, write=self.write)
+        self.refused: dict[str, int] = {}
+        """Writes that fail, by the end of the path: with which error number."""
+        self.writes: list[tuple[str, str]] = []
+        """All that was written: path and value."""
         self.held: set[str] = set()
         """Paths that cannot be removed, whatever is in them."""
 
@@ -111,7 +115,15 @@ class _Folders:
         self.fill(path)
 
     def fill(self, path: str) -> None:
+        """Makes the files of a new cgroup."""
         raise NotImplementedError
+
+    def write(self, path: str, value: str) -> None:
+        for end, number in self.refused.items():
+            if path.endswith(end):
+                raise OSError(number, os.strerror(number), path)
+        write_file(path, value)
+        self.writes.append((path, value))
 
     def remove(self, path: str) -> None:
         folder = Path(path)
@@ -140,7 +152,7 @@ class FoldersV1(_Folders):
             self.set("cpuset", "/", "cpuset.cpus", "0-3")
             self.set("cpuset", "/", "cpuset.mems", "0")
         mounts = {controller: str(base / controller) for controller in controllers}
-        self.tree = CgroupV1(mounts=mounts, directories=self.directories)
+        self.tree = CgroupV1(mounts=mounts, kernel=self.kernel)
 
     def fill(self, path: str) -> None:
         controller = Path(path).relative_to(self.base).parts[0]
@@ -167,19 +179,29 @@ class FoldersV2(_Folders):
         (base / "cgroup.subtree_control").write_text("")
         (base / "cgroup.procs").write_text("")
         (base / "cpuset.cpus.effective").write_text("0-3\n")
-        self.tree = CgroupV2(root=str(base), directories=self.directories)
+        self.tree = CgroupV2(root=str(base), kernel=self.kernel)
 
     def fill(self, path: str) -> None:
         given = self._handed_down(Path(path).parent)
         Path(path, "cgroup.controllers").write_text(" ".join(given) + "\n")
-        Path(path, "cgroup.subtree_control").write_text("")
+        for file in ("cgroup.subtree_control", "cgroup.procs"):
+            Path(path, file).touch()
         for controller in given:
             for name, value in _V2_FILES.get(controller, {}).items():
-                Path(path, name).write_text(value)
+                if not Path(path, name).exists():
+                    Path(path, name).write_text(value)
+
+    def write(self, path: str, value: str) -> None:
+        super().write(path, value)
+        if path.endswith("cgroup.subtree_control"):
+            folder = Path(path).parent
+            (folder / "cgroup.subtree_control").write_text(value.replace("+", "") + "\n")
+            for child in folder.iterdir():
+                if child.is_dir():
+                    self.fill(str(child))
 
     def _handed_down(self, folder: Path) -> list[str]:
-        words = (folder / "cgroup.subtree_control").read_text().split()
-        return [word.removeprefix("+") for word in words]
+        return (folder / "cgroup.subtree_control").read_text().split()
 
     def get(self, name: str, file: str) -> str:
         """A file's content."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from glasslet.host.cgroups import (
-    Directories,
+    KernelFiles,
     Setting,
     processes_in,
     read_file,
     remove_directory,
     subdirectories,
     unique,
-    write_file,
     write_settings,
 )
 
@@ -29,9 +29,9 @@ class CgroupV1:
 
     version = 1
 
-    def __init__(self, *, mounts: Mapping[str, str], hybrid: str = "", directories: Directories | None = None) -> None:
+    def __init__(self, *, mounts: Mapping[str, str], hybrid: str = "", kernel: KernelFiles | None = None) -> None:
         self._mounts = dict(mounts)
-        self._directories = directories or Directories()
+        self._kernel = kernel or KernelFiles()
         self._roots = (*unique(mounts), *([hybrid] if hybrid else []))
         self._needed = unique({name: mounts[name] for name in _NEEDED if name in mounts})
         self._cpuset = mounts.get("cpuset", "")
@@ -53,7 +53,11 @@ class CgroupV1:
 
     def write(self, name: str, settings: Iterable[Setting]) -> None:
         """Each setting in its controller's tree."""
-        write_settings(settings, lambda setting: f"{self._root_of(setting.controller)}{name}/{setting.file}")
+
+        def path_of(setting: Setting) -> str:
+            return f"{self._root_of(setting.controller)}{name}/{setting.file}"
+
+        write_settings(settings, path_of, self._kernel)
 
     def read(self, name: str, controller: str, file: str) -> str:
         """One file of one controller."""
@@ -75,16 +79,16 @@ class CgroupV1:
         """In every tree."""
         for root in self._roots:
             self._create(root, name)
-            write_file(f"{root}{name}/cgroup.procs", str(pid))
+            self._kernel.write(f"{root}{name}/cgroup.procs", str(pid))
 
     def thaw(self, name: str) -> None:
         """A frozen process of version 1 does not even die."""
         if "freezer" in self._mounts:
-            _thaw(self._mounts["freezer"] + name)
+            self._thaw(self._mounts["freezer"] + name)
 
     def remove(self, name: str) -> bool:
         """From every tree; those that can go do, whatever holds the others."""
-        gone = [remove_directory(root + name, self._directories) for root in self._roots]
+        gone = [remove_directory(root + name, self._kernel) for root in self._roots]
         return all(gone)
 
     def _root_of(self, controller: str) -> str:
@@ -97,7 +101,7 @@ class CgroupV1:
         path = root + name
         new = True
         try:
-            self._directories.make(path)
+            self._kernel.make(path)
         except FileExistsError:
             new = False
         except FileNotFoundError:
@@ -105,19 +109,15 @@ class CgroupV1:
             self._create(root, name)
             return
         if root == self._cpuset and name.strip("/"):
-            _inherit_cpuset(path, root + os.path.dirname(name), new=new)
+            self._inherit_cpuset(path, root + os.path.dirname(name), new=new)
 
+    def _inherit_cpuset(self, path: str, parent: str, *, new: bool) -> None:
+        for file in _CPUSET:
+            if new or not read_file(f"{path}/{file}"):
+                self._kernel.write(f"{path}/{file}", read_file(f"{parent}/{file}"))
 
-def _inherit_cpuset(path: str, parent: str, *, new: bool) -> None:
-    for file in _CPUSET:
-        if new or not read_file(f"{path}/{file}"):
-            write_file(f"{path}/{file}", read_file(f"{parent}/{file}"))
-
-
-def _thaw(path: str) -> None:
-    for name in subdirectories(path):
-        _thaw(f"{path}/{name}")
-    try:
-        write_file(f"{path}/freezer.state", "THAWED")
-    except FileNotFoundError:
-        return
+    def _thaw(self, path: str) -> None:
+        for name in subdirectories(path):
+            self._thaw(f"{path}/{name}")
+        with suppress(FileNotFoundError):
+            self._kernel.write(f"{path}/freezer.state", "THAWED")

@@ -9,13 +9,12 @@ from contextlib import suppress
 
 from glasslet.host.cgroups import (
     UNIFIED,
-    Directories,
+    KernelFiles,
     Setting,
     processes_in,
     read_file,
     remove_directory,
     subdirectories,
-    write_file,
     write_settings,
 )
 
@@ -28,9 +27,9 @@ class CgroupV2:
 
     version = 2
 
-    def __init__(self, *, root: str = UNIFIED, directories: Directories | None = None) -> None:
+    def __init__(self, *, root: str = UNIFIED, kernel: KernelFiles | None = None) -> None:
         self._root = root
-        self._directories = directories or Directories()
+        self._kernel = kernel or KernelFiles()
         self.controllers = frozenset(read_file(f"{root}/cgroup.controllers").split())
         self._needed = self.controllers & _NEEDED
 
@@ -56,7 +55,7 @@ class CgroupV2:
     def write(self, name: str, settings: Iterable[Setting]) -> None:
         """All in one folder, whatever the controller."""
         path = self._path(name)
-        write_settings(settings, lambda setting: f"{path}/{setting.file}")
+        write_settings(settings, lambda setting: f"{path}/{setting.file}", self._kernel)
 
     def read(self, name: str, controller: str, file: str) -> str:
         """One file."""
@@ -76,14 +75,14 @@ class CgroupV2:
 
     def move(self, pid: int, name: str) -> None:
         """One write moves it altogether."""
-        write_file(f"{self._path(name)}/cgroup.procs", str(pid))
+        self._kernel.write(f"{self._path(name)}/cgroup.procs", str(pid))
 
     def thaw(self, name: str) -> None:
         """Not needed: frozen processes die as others do."""
 
     def remove(self, name: str) -> bool:
         """With all below."""
-        return remove_directory(self._path(name), self._directories)
+        return remove_directory(self._path(name), self._kernel)
 
     def _path(self, name: str) -> str:
         return self._root if name == "/" else self._root + name
@@ -93,7 +92,7 @@ class CgroupV2:
 
     def _make(self, name: str) -> None:
         try:
-            self._directories.make(self._path(name))
+            self._kernel.make(self._path(name))
         except FileExistsError:
             return
         except FileNotFoundError:
@@ -108,8 +107,8 @@ class CgroupV2:
         for each in above:
             switch = f"{self._path(each)}/cgroup.subtree_control"
             try:
-                write_file(switch, " ".join(f"+{controller}" for controller in sorted(self.controllers)))
+                self._kernel.write(switch, " ".join(f"+{controller}" for controller in sorted(self.controllers)))
             except OSError:
                 for controller in sorted(self.controllers):
                     with suppress(OSError):
-                        write_file(switch, f"+{controller}")
+                        self._kernel.write(switch, f"+{controller}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from glasslet.host.mount_table import MountTable
@@ -72,17 +72,6 @@ class CgroupTree(Protocol):
         """Removes it with everything below. False: something still runs there. Fine for one that is not there."""
 
 
-MakeDirectory = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Directories:
-    """How directories come and go; the kernel fills and empties them by itself."""
-
-    make: MakeDirectory = field(default=os.mkdir)
-    remove: Callable[[str], None] = field(default=os.rmdir)
-
-
 def is_unified(mounts: MountTable, root: str = UNIFIED) -> bool:
     """Whether the machine has version 2 alone."""
     entry = mounts.at(root)
@@ -141,19 +130,28 @@ def write_file(path: str, value: str) -> None:
         os.close(handle)
 
 
-def write_settings(settings: Iterable[Setting], path_of: Callable[[Setting], str]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFiles:
+    """How cgroups come, go and change: directories that the kernel fills and empties by itself, files that it reads."""
+
+    make: Callable[[str], None] = os.mkdir
+    remove: Callable[[str], None] = os.rmdir
+    write: Callable[[str, str], None] = write_file
+
+
+def write_settings(settings: Iterable[Setting], path_of: Callable[[Setting], str], kernel: KernelFiles) -> None:
     """Writes in order; what was refused as not fitting the others yet comes once more at the end."""
     again = []
     for setting in settings:
         try:
-            write_file(path_of(setting), setting.value)
+            kernel.write(path_of(setting), setting.value)
         except OSError as error:
             if setting.later and error.errno == errno.EINVAL:
                 again.append(setting)
             elif not (setting.optional and error.errno == errno.ENOENT):
                 raise
     for setting in again:
-        write_file(path_of(setting), setting.value)
+        kernel.write(path_of(setting), setting.value)
 
 
 def subdirectories(path: str) -> list[str]:
@@ -185,10 +183,10 @@ def processes_in(path: str, *, below: bool) -> set[int]:
 _LIVES = (errno.EBUSY, errno.ENOTEMPTY)
 
 
-def remove_directory(path: str, directories: Directories) -> bool:
+def remove_directory(path: str, kernel: KernelFiles) -> bool:
     """Removes a cgroup and those below it. False: processes are left."""
     try:
-        directories.remove(path)
+        kernel.remove(path)
     except FileNotFoundError:
         return True
     except OSError as error:
@@ -196,11 +194,11 @@ def remove_directory(path: str, directories: Directories) -> bool:
             raise
     else:
         return True
-    gone = [remove_directory(f"{path}/{name}", directories) for name in subdirectories(path)]
+    gone = [remove_directory(f"{path}/{name}", kernel) for name in subdirectories(path)]
     if not gone or not all(gone):
         return False
     try:
-        directories.remove(path)
+        kernel.remove(path)
     except FileNotFoundError:
         return True
     except OSError as error:
