@@ -101,9 +101,13 @@ async def test_a_probe_that_errors_is_tried_three_times_at_once() -> None:
     # behaviours.md §10: "Each probe is tried up to 3 times at once when it errors (not when it fails)."
     runtime = FakeRuntime()
     instance = await running(runtime)
-    runtime.fail(Verb.EXEC_SYNC, RuntimeUnavailable("ExecSync", "gone"), times=None)
+    runtime.fail(Verb.EXEC_SYNC, RuntimeUnavailable("ExecSync", "gone", code="UNAVAILABLE"), times=None)
     tried = await prober(runtime)(execs("true"), subject(instance))
-    assert (tried.tries, tried.answer.verdict, tried.answer.error) == (3, Verdict.UNKNOWN, "ExecSync: gone")
+    assert (tried.tries, tried.answer.verdict, tried.answer.error) == (
+        3,
+        Verdict.UNKNOWN,
+        "rpc error: code = Unavailable desc = gone",
+    )
 
 
 @pytest.mark.looptime

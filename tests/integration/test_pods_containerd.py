@@ -74,31 +74,34 @@ class RealAgent:
             memory_capacity=machine.memory_capacity,
             cgroup_v2=machine.cgroup_v2,
         )
+        self.services = PodServices(
+            runtime=connection.runtime,
+            observed=self.observed,
+            images=ImageManager(images=connection.images, recorder=self.record, events=self.events, clock=self.clock),
+            volumes=_volumes(root, self.record),
+            files=self.files,
+            cgroups=_DefaultCgroups(),
+            node=lambda: node,
+        )
         self.workers = PodWorkers(
-            services=PodServices(
-                runtime=connection.runtime,
-                observed=self.observed,
-                images=ImageManager(
-                    images=connection.images, recorder=self.record, events=self.events, clock=self.clock
-                ),
-                volumes=_volumes(root, self.record),
-                files=self.files,
-                cgroups=_DefaultCgroups(),
-                node=lambda: node,
-            ),
-            status=StatusServices(
-                build=status_builder("containerd"),
-                publish=self.statuses.publish,
-                probes=lambda ref: {},
-                host_ips=lambda: (),
-                finished=self.statuses.finish,
-            ),
+            services=self.services,
+            status=self.status_services(root),
             report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
             settings=WorkerSettings(),
         )
         self.sources_ready = False
         self.housekeeping = Housekeeping(
             observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready
+        )
+
+    def status_services(self, root: Path) -> StatusServices:
+        """Statuses without probes; `root` is the node's folder."""
+        return StatusServices(
+            build=status_builder("containerd"),
+            publish=self.statuses.publish,
+            probes=lambda ref: {},
+            host_ips=lambda: (),
+            finished=self.statuses.finish,
         )
 
     async def run(self) -> None:

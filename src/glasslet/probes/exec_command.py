@@ -29,10 +29,16 @@ async def probe_exec(
         output = f'command timed out: "{" ".join(command)}" timed out after {go_seconds(timeout)}'
         return Answer(verdict=Verdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
     except RuntimeCallError as error:
-        return Answer(verdict=Verdict.UNKNOWN, error=str(error))
+        return Answer(verdict=Verdict.UNKNOWN, error=grpc_error(error.code, error.message))
     output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
     verdict = Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE
     return Answer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
+
+
+def grpc_error(code: str, message: str) -> str:
+    """As the Go kubelet prints the error of a call: `rpc error: code = NotFound desc = ...`. `code`: NOT_FOUND."""
+    name = "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))
+    return f"rpc error: code = {name} desc = {message}"
 
 
 def go_seconds(seconds: float) -> str:

@@ -14,7 +14,7 @@ import grpc.aio
 from msgspec.structs import replace
 
 from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
-from glasslet.probes.exec_command import go_seconds
+from glasslet.probes.exec_command import go_seconds, grpc_error
 from glasslet.probes.results import Parts, Verdict
 
 _CHECK = "/grpc.health.v1.Health/Check"
@@ -122,5 +122,4 @@ def _in_words(error: grpc.aio.AioRpcError) -> str:
     code, details = error.code(), error.details() or ""
     if code is grpc.StatusCode.UNIMPLEMENTED:
         return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {details}"
-    name = "".join(word.capitalize() for word in code.name.split("_"))
-    return f"error: health rpc probe failed: rpc error: code = {name} desc = {details}"
+    return f"error: health rpc probe failed: {grpc_error(code.name, details)}"
