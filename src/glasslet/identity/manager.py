@@ -46,6 +46,7 @@ _LAST_PAUSE = 32.0
 _LOOK_AGAIN = 10.0
 """Wall time may jump and addresses may change: nothing sleeps longer than this without looking."""
 _LOOK_FOR_SUBJECT = 1.0
+_BETWEEN = 1.0
 
 
 class Purpose(Struct, frozen=True, kw_only=True):
@@ -148,6 +149,8 @@ class CertificateManager:
             while True:
                 await self._until_due()
                 await self._renew()
+                # A signer may date certificates back by more than their life: then the next is due at once.
+                await asyncio.sleep(_BETWEEN)
 
     async def _until_due(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from msgspec import Raw, Struct
 from glasslet.api.codec import decode, encode
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.answers import Status, error_for
+from glasslet.kubeapi.connections import Connections
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
 from glasslet.kubeapi.errors import APIError, Gone, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
@@ -81,15 +82,14 @@ class HTTPAPIClient:
         self._timeout = timeout
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._credentials = Credentials(config=config, clock=clock)
-        self._identity: Identity | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
         self._host = config.server.split("://", 1)[1]
 
     async def close(self) -> None:
         """Closes all connections."""
-        session, self._session, self._identity = self._session, None, None
-        if session is not None:
-            await session.close()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.close()
 
     async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T:
         """Reads one object."""
@@ -114,14 +114,17 @@ class HTTPAPIClient:
         wanted = {**query, "watch": "1", "allowWatchBookmarks": "true", "resourceVersion": resource_version}
         # No total limit: a watch lives as long as the server lets it; a dead peer is noticed by the missing bookmarks.
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=_watch_silence(wanted))
-        response = await self._open("GET", path, query=wanted, body=None, content_type="", limits=limits)
-        try:
-            async for line in _lines(response):
-                yield _watch_event(f"WATCH {path}", line, kind)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise Unavailable(f"WATCH {path}", f"stream broke: {error or type(error).__name__}") from error
-        finally:
-            response.close()
+        connections = await self._connect(f"WATCH {path}")
+        async with connections.used():
+            response = await self._open(connections, "GET", path, query=wanted, limits=limits)
+            try:
+                with connections.stream(response):
+                    async for line in _lines(response):
+                        yield _watch_event(f"WATCH {path}", line, kind)
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                raise Unavailable(f"WATCH {path}", f"stream broke: {error or type(error).__name__}") from error
+            finally:
+                response.close()
 
     async def create(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
         """Creates (POST)."""
@@ -174,38 +177,40 @@ class HTTPAPIClient:
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
         with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
             async with self._slots:
-                response = await self._open(
-                    verb, path, query=query, body=body, content_type=content_type, limits=limits
-                )
-                try:
-                    return await response.read()
-                except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                    raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
-                finally:
-                    response.release()
+                connections = await self._connect(f"{verb} {path}")
+                async with connections.used():
+                    response = await self._open(
+                        connections, verb, path, query=query, body=body, content_type=content_type, limits=limits
+                    )
+                    try:
+                        return await response.read()
+                    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                        raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
+                    finally:
+                        response.release()
 
     async def _open(
         self,
+        connections: Connections,
         verb: str,
         path: str,
         *,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
         limits: aiohttp.ClientTimeout,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "",
     ) -> aiohttp.ClientResponse:
         """Sends and gives the answer with a good code, body unread. Raises APIError for all others."""
         request = f"{verb} {path}"
-        session, identity = await self._connect(request)
         headers = dict(self._headers)
-        if identity.token:
-            headers["Authorization"] = f"Bearer {identity.token}"
+        if connections.identity.token:
+            headers["Authorization"] = f"Bearer {connections.identity.token}"
         if body is not None:
             headers["Content-Type"] = content_type
         began = self._clock.monotonic()
         code = "<error>"
         try:
-            response = await session.request(
+            response = await connections.session.request(
                 verb,
                 self._config.server + path,
                 params=query,
@@ -236,21 +241,20 @@ class HTTPAPIClient:
             self._credentials.refused()
         return error
 
-    async def _connect(self, request: str) -> tuple[aiohttp.ClientSession, Identity]:
-        """The session for the current identity. A new client certificate gets new connections, the old ones end."""
+    async def _connect(self, request: str) -> Connections:
+        """The connections of the current identity. A new client certificate gets new ones, the old ones end."""
         try:
             identity = await self._credentials.current()
-            changed = self._identity is None or identity.certificate != self._identity.certificate
-            if changed or self._session is None:
-                fresh = self._new_session(identity)
-                old, self._session = self._session, fresh
-                if old is not None:
-                    await old.close()
-            self._identity = identity
+            held = self._connections
+            if held is not None and identity.certificate == held.identity.certificate:
+                held.identity = identity
+                return held
+            fresh = self._connections = Connections(self._new_session(identity), identity)
         except (CredentialError, ssl.SSLError, OSError, ValueError) as error:
             raise Unauthorized(request, f"credentials cannot be used: {error}") from error
-        assert self._session is not None
-        return self._session, identity
+        if held is not None:
+            await held.retire()
+        return fresh
 
     def _new_session(self, identity: Identity) -> aiohttp.ClientSession:
         context: ssl.SSLContext | bool = True
