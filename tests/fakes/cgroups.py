@@ -159,6 +159,12 @@ class FoldersV1(_Folders):
         for name, value in _V1_FILES.get(controller, {}).items():
             Path(path, name).write_text(value)
 
+    def write(self, path: str, value: str) -> None:
+        usage = Path(path).parent / "memory.usage_in_bytes"
+        if path.endswith("memory.limit_in_bytes") and int(value) < int(usage.read_text()):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
+        super().write(path, value)
+
     def get(self, controller: str, name: str, file: str) -> str:
         """A file's content."""
         return (self.base / controller / name.strip("/") / file).read_text()

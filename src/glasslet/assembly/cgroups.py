@@ -125,7 +125,6 @@ async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str
     )
     if remark:
         foundation.record.finding(remark)
-        logger.warning("cgroup driver", extra={"remark": remark})
     return driver
 
 

@@ -72,7 +72,7 @@ class CgroupManager:
 
     async def create(self, path: str, limits: Limits) -> OSError | None:
         """Makes it if need be, and sets its limits. A limit that was refused is no failure, as upstream: it is given
-        back, logged, and a finding."""
+        back."""
         return await self._timed("create", path, lambda: self._create(path, limits))
 
     async def update(self, path: str, limits: Limits) -> None:
@@ -106,7 +106,6 @@ class CgroupManager:
         try:
             self._write(path, limits)
         except OSError as error:
-            logger.warning("cgroup limits not set", extra={"cgroup": path, "error": str(error)})
             return error
         return None
 
