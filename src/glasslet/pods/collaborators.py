@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from glasslet.api.container import Container
-from glasslet.api.object import ContainerID, PodUID
+from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
@@ -32,6 +33,17 @@ class Observed(Protocol):
 
     async def refresh(self, uid: PodUID) -> ObservedPod | None:
         """A read that began after this call. Raises RuntimeCallError."""
+
+    async def refresh_sandbox(self, pod: PodRef, sandbox: SandboxID) -> ObservedPod | None:
+        """The same for one sandbox; the rest of the pod as known. Raises RuntimeCallError."""
+
+    async def refresh_container(
+        self, pod: PodRef, container: ContainerID, sandbox: SandboxID | None = None
+    ) -> ObservedPod | None:
+        """The same for one container, which lives in that sandbox, if it is known. Raises RuntimeCallError."""
+
+    def changing(self, uid: PodUID) -> AbstractContextManager[None]:
+        """While the body makes something of this pod in the runtime and reads it back."""
 
     def subscribe(
         self, callback: Callable[[PodUID, ObservedPod | None, ObservedPod | None], None]

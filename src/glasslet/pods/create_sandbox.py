@@ -1,4 +1,4 @@
-"""Making the sandbox of a pod: RunPodSandbox, then one read for its address."""
+"""Making the sandbox of a pod: RunPodSandbox, then one read of it for its address."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class SandboxCreator:
     async def _run(self, memory: PodMemory, spec: SandboxSpec) -> None:
         uid = memory.ref.uid
         try:
-            await self._runtime.run_sandbox(spec)
+            with self._observed.changing(uid):
+                sandbox = await self._runtime.run_sandbox(spec)
+                await self._observed.refresh_sandbox(memory.ref, sandbox)
         except NameReserved:
             # Somebody, most likely an earlier agent, made or makes one of this attempt. If it is there, it is ours and
             # the next plan takes it; if not, it never will be: go past it.
@@ -90,7 +92,6 @@ class SandboxCreator:
             # Unknown whether it happened: look, so that the next plan knows.
             await self._observed.refresh(uid)
             raise
-        await self._observed.refresh(uid)
 
     def _require_network(self, memory: PodMemory) -> None:
         """Pods on the host's network need none. The event comes once for a row of failures."""

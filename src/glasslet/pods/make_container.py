@@ -154,7 +154,8 @@ class ContainerMaker:
         """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""
         for _ in range(MAX_TAKEN_NAMES):
             try:
-                return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
+                with self._observed.changing(home.pod.uid):
+                    return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
             except NameReserved:
                 found = await self._observed.refresh(home.pod.uid)
                 if found and any(c.name == spec.name and c.attempt == spec.attempt for c in found.containers):

@@ -13,6 +13,7 @@ from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
 from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError
 from glasslet.runtime.facts import Waiting
+from glasslet.runtime.model import ObservedContainer
 from glasslet.runtime.protocols import RuntimeService
 
 
@@ -43,9 +44,11 @@ class ContainerStarter:
             instance = action.adopt or await self._make(memory, action)
             if instance is None:
                 return
-            await self._start(memory, action, instance)
-            memory.start_failures.pop(action.name, None)
-            await self._look(memory, action, instance)
+            with self._observed.changing(memory.ref.uid):
+                await self._start(memory, action, instance)
+                memory.start_failures.pop(action.name, None)
+                found = await self._look(memory, action, instance)
+            await self._link_log(memory, action, found)
             await self._post_start.run(memory, action, instance)
         memory.went_well(action.name)
 
@@ -75,13 +78,19 @@ class ContainerStarter:
                 raise runtime_failed(action.name, error, waiting=waiting) from error
         self._events(memory.ref, NORMAL, "Started", f"Started container {action.name}", path)
 
-    async def _look(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> None:
-        await self._refresh(memory, action)
-        observed = self._observed.get(memory.ref.uid)
-        found = next((c for c in observed.containers if c.id == instance), None) if observed else None
-        if found is not None and found.log_path:
+    async def _look(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> ObservedContainer | None:
+        before = self._observed.get(memory.ref.uid)
+        sandbox = before.ready_sandbox() if before else None
+        try:
+            after = await self._observed.refresh_container(memory.ref, instance, sandbox.id if sandbox else None)
+        except RuntimeCallError as error:
+            raise runtime_failed(action.name, error) from error
+        return next((c for c in after.containers if c.id == instance), None) if after else None
+
+    async def _link_log(self, memory: PodMemory, action: StartContainer, started: ObservedContainer | None) -> None:
+        if started is not None and started.log_path:
             try:
-                await self._files.link_log(memory.ref, action.name, instance, found.log_path)
+                await self._files.link_log(memory.ref, action.name, started.id, started.log_path)
             except OSError as error:
                 # Collectors would miss this log; the container is fine.
                 self._recorder.finding(f"log of {action.name} could not be linked: {error.strerror}", pod=memory.ref)

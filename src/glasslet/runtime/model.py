@@ -69,7 +69,7 @@ class ObservedPod(Struct, frozen=True, kw_only=True):
     sandboxes: tuple[ObservedSandbox, ...] = ()
     containers: tuple[ObservedContainer, ...] = ()
     observed_at: float = 0.0
-    """`loop.time()` at which the read that gave this snapshot was started."""
+    """`loop.time()` at which the read that gave this snapshot was started; some parts may be known from a later one."""
 
     def newest(self, container: str) -> ObservedContainer | None:
         """The newest instance of a container of that name."""
@@ -82,6 +82,11 @@ class ObservedPod(Struct, frozen=True, kw_only=True):
     def ready_sandbox(self) -> ObservedSandbox | None:
         """The newest sandbox, if it is ready."""
         return self.sandboxes[0] if self.sandboxes and self.sandboxes[0].ready else None
+
+
+def age(part: ObservedSandbox | ObservedContainer) -> tuple[datetime, int]:
+    """What sandboxes and containers of a pod are ordered by (newest first: reversed)."""
+    return part.created_at, part.attempt
 
 
 class RuntimeInfo(Struct, frozen=True, kw_only=True):

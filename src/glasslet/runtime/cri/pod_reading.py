@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from glasslet.api.object import PodUID
 from glasslet.runtime.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
-from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox
+from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, age
 
 
 def join_pods(
@@ -30,8 +30,8 @@ def join_pod(
     uid: PodUID, sandboxes: Iterable[ObservedSandbox], containers: Iterable[ObservedContainer], *, observed_at: float
 ) -> ObservedPod:
     """One pod, everything newest first; its name is what the newest part says."""
-    sandboxes = tuple(sorted(sandboxes, key=_age, reverse=True))
-    containers = tuple(sorted(containers, key=_age, reverse=True))
+    sandboxes = tuple(sorted(sandboxes, key=age, reverse=True))
+    containers = tuple(sorted(containers, key=age, reverse=True))
     parts: tuple[ObservedSandbox | ObservedContainer, ...] = (*sandboxes, *containers)
     labels: dict[str, str] = parts[0].labels if parts else {}
     return ObservedPod(
@@ -48,7 +48,3 @@ def needs_status(sandboxes: tuple[ObservedSandbox, ...]) -> tuple[ObservedSandbo
     """Sandboxes (newest first) of which more than the list tells matters: the newest, and any that still has a network.
     An older dead one is only there to be removed."""
     return tuple(sandbox for index, sandbox in enumerate(sandboxes) if index == 0 or sandbox.ready)
-
-
-def _age(part: ObservedSandbox | ObservedContainer) -> tuple[object, int]:
-    return (part.created_at, part.attempt)

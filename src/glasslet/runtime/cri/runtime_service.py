@@ -146,13 +146,15 @@ class CRIRuntime:
         request = container_pb2.RemoveContainerRequest(container_id=container)
         await self._calls.call(Verb.REMOVE_CONTAINER, request, timeout=self._timeouts.request)
 
-    async def container_status(self, container: ContainerID) -> ObservedContainer:
-        """The container in full detail. A status does not name its sandbox, so a list beside it does."""
+    async def container_status(self, container: ContainerID, sandbox: SandboxID | None = None) -> ObservedContainer:
+        """The container in full detail. A status does not name its sandbox: the caller does, or a list beside it."""
+        if sandbox is not None:
+            return decode_container(await self._container_status(container), sandbox)
         status, listed = await asyncio.gather(
             self._container_status(container), self._list_containers(container_pb2.ContainerFilter(id=container))
         )
-        sandbox = next((c.sandbox_id for c in listed if c.id == container), SandboxID(""))
-        return decode_container(status, sandbox)
+        found = next((c.sandbox_id for c in listed if c.id == container), SandboxID(""))
+        return decode_container(status, found)
 
     async def update_container(self, container: ContainerID, resources: Resources) -> None:
         """Changes the resources of a container that is there."""

@@ -24,6 +24,11 @@ def is_news(hint: RuntimeHint, pod: ObservedPod | None) -> bool:
     return known < told
 
 
+def further(one: RuntimeHint, other: RuntimeHint) -> RuntimeHint:
+    """Of two hints of one id the one that tells of the later step."""
+    return max(one, other, key=lambda hint: _STEPS.get(hint.kind.rpartition("_")[2], 0))
+
+
 def is_over(hint: RuntimeHint) -> bool:
     """Whether it tells the end of something. The end of what nobody knows leaves nothing to be found."""
     return _STEPS.get(hint.kind.rpartition("_")[2], 0) >= _STEPS["stopped"]

@@ -1,9 +1,9 @@
 """The one writer of what the runtime holds.
 
-Three things make it look: a component that just changed something and asks (`refresh`), a hint of the runtime (a read
-of that pod, a moment later, unless somebody read it meanwhile), and a full list as safety net. The list carries ids and
-states only; details are read of those pods that it shows to differ. Nothing else is remembered, so a new agent is right
-after its first list.
+Three things make it look: a component that just changed something and asks (`refresh` for the whole pod, or only for
+the one sandbox or container that the change was about), a hint of the runtime (a read of that pod, a moment later,
+unless what it tells is known already), and a full list as safety net. The list carries ids and states only; details are
+read of those pods that it shows to differ. Nothing else is remembered, so a new agent is right after its first list.
 
 A read that hangs holds its own pod and nobody else: reads of different pods are independent, and the places for
 background reads are given back by those that take long.
@@ -13,25 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from msgspec import Struct
 
-from glasslet.api.object import PodUID
+from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder, working_for
-from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.model import ObservedPod
 from glasslet.runtime.observed.diff import changes
 from glasslet.runtime.observed.gate import Gate
 from glasslet.runtime.observed.health import THRESHOLD, Freshness
 from glasslet.runtime.observed.hints import HintStream
-from glasslet.runtime.observed.news import is_news, is_over
+from glasslet.runtime.observed.news import is_news
+from glasslet.runtime.observed.parts import Part, PartRead, ReadOrder, with_part, with_parts
 from glasslet.runtime.observed.reads import PodReads
 from glasslet.runtime.observed.snapshots import differs_from_list, same_content, with_last_ips
+from glasslet.runtime.observed.strangers import Strangers
 from glasslet.runtime.protocols import RuntimeHint, RuntimeService
 
 logger = logging.getLogger(__name__)
@@ -63,7 +65,7 @@ class Periods(Struct, frozen=True, kw_only=True):
     settle: float = 0.01
     """From a hint to the read: a change comes as several hints, and our own call reads by itself when it returns."""
     stranger: float = 1.0
-    """How long an unknown id may stay unknown (a sandbox that is just being made) before a full list is due."""
+    """How long an unknown id may stay unknown, own calls under way aside, before a full list is due."""
     slow_after: float = 2.0
     """When a background read does not hold others back any more."""
     parallel_reads: int = 8
@@ -93,7 +95,8 @@ class ObservedPods:
         self._owners: dict[str, PodUID] = {}
         self._unread: dict[PodUID, float] = {}
         self._reading: set[PodUID] = set()
-        self._strangers: set[str] = set()
+        self._order = ReadOrder()
+        self._strangers = Strangers(ask=self._relist_due_now, patience=self._periods.stranger)
         self._subscribers: list[Subscriber] = []
         self._relist_due = asyncio.Event()
         self._relist_failed = False
@@ -123,6 +126,32 @@ class ObservedPods:
         await self._reads.fresh(uid)
         return self._pods.get(uid)
 
+    async def refresh_sandbox(self, pod: PodRef, sandbox: SandboxID) -> ObservedPod | None:
+        """The snapshot with this sandbox as read after this call; the rest as known. Raises RuntimeCallError."""
+        return await self._refresh_part(pod, sandbox, lambda: self._runtime.sandbox_status(sandbox))
+
+    async def refresh_container(
+        self, pod: PodRef, container: ContainerID, sandbox: SandboxID | None = None
+    ) -> ObservedPod | None:
+        """The snapshot with this container as read after this call; the rest as known. `sandbox`: where a new
+        one lives, if the caller knows (it saves a list). Raises RuntimeCallError."""
+        known = self._pods.get(pod.uid)
+        instance = next((c for c in known.containers if c.id == container), None) if known else None
+        home = instance.sandbox_id if instance else sandbox
+        return await self._refresh_part(pod, container, lambda: self._runtime.container_status(container, home))
+
+    @contextmanager
+    def changing(self, uid: PodUID) -> Iterator[None]:
+        """While the body makes something of this pod and reads it back. Hints of ids that nobody knows wait for its
+        end, because they most likely tell of just that. A body that fails leaves the pod unsettled: who knows what it
+        has made."""
+        try:
+            with self._strangers.changing(uid):
+                yield
+        except BaseException:
+            self._unread[uid] = self._clock.monotonic()
+            raise
+
     def subscribe(self, callback: Subscriber) -> Callable[[], None]:
         """Calls `callback` after every change until the returned function is called."""
         self._subscribers.append(callback)
@@ -147,24 +176,21 @@ class ObservedPods:
 
     def _on_hint(self, hint: RuntimeHint) -> None:
         self._freshness.seen()
-        uid = hint.uid or (self._owners.get(hint.id) if hint.id else None)
-        if uid is not None:
-            if is_news(hint, self._pods.get(uid)):
-                self._reread(uid, delay=self._periods.settle)
-        elif hint.id is None:
-            self._relist_due.set()
-        elif hint.id not in self._strangers and not is_over(hint):
-            self._strangers.add(hint.id)
-            asyncio.get_running_loop().call_later(self._periods.stranger, self._ask_about, hint.id)
+        owner = self._owners.get(hint.id) if hint.id else None
+        uid = owner or hint.uid
+        if hint.id and owner is None and (uid is None or self._strangers.may_be_ours(uid)):
+            self._strangers.meet(hint, hint.id)
+        elif uid is None:
+            self._relist_due_now()
+        elif is_news(hint, self._pods.get(uid)):
+            self._reread(uid, delay=self._periods.settle)
 
-    def _ask_about(self, stranger: str) -> None:
-        self._strangers.discard(stranger)
-        if stranger not in self._owners:
-            self._relist_due.set()
+    def _relist_due_now(self) -> None:
+        self._relist_due.set()
 
     def _on_hints_alive(self, alive: bool) -> None:
         # Either way something may have happened that nobody told us of.
-        self._relist_due.set()
+        self._relist_due_now()
         logger.info("runtime hints", extra={"alive": alive})
 
     async def _relist_forever(self) -> None:
@@ -251,13 +277,32 @@ class ObservedPods:
     # -- taking in ---------------------------------------------------------------------------------------------------
 
     async def _read(self, uid: PodUID) -> None:
-        began = self._clock.monotonic()
-        self._take(uid, await self._runtime.read_pod(uid), began)
-
-    def _take(self, uid: PodUID, new: ObservedPod | None, began: float) -> None:
+        began, number = self._clock.monotonic(), self._order.begin_whole()
+        new = await self._runtime.read_pod(uid)
         if self._unread.get(uid, began) <= began:
             self._unread.pop(uid, None)
         old = self._pods.get(uid)
+        newer = self._order.took_whole(uid, number)
+        if newer and old is not None:
+            new = with_parts(new, PodRef(old.namespace, old.name, uid), newer, observed_at=began)
+        self._take(uid, old, new)
+
+    async def _refresh_part(self, pod: PodRef, subject: str, read: Callable[[], Awaitable[Part]]) -> ObservedPod | None:
+        began, number = self._clock.monotonic(), self._order.begin_part(pod.uid)
+        try:
+            try:
+                part = await read()
+            except NotFound:
+                part = None
+            found = PartRead(number, subject, part)
+            if self._order.takes_part(pod.uid, found):
+                old = self._pods.get(pod.uid)
+                self._take(pod.uid, old, with_part(old, pod, found, observed_at=began))
+        finally:
+            self._order.end_part(pod.uid)
+        return self._pods.get(pod.uid)
+
+    def _take(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         new = with_last_ips(old, new)
         if new is None:
             self._pods.pop(uid, None)
@@ -273,10 +318,14 @@ class ObservedPods:
             self._tell(uid, old, new)
 
     def _index(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
-        for one in _ids(old):
+        before, after = _ids(old), _ids(new)
+        for one in before - after:
             self._owners.pop(one, None)
-        for one in _ids(new):
+        for one in after - before:
             self._owners[one] = uid
+            hint = self._strangers.became_known(one)
+            if hint is not None and is_news(hint, new):
+                self._reread(uid, delay=self._periods.settle)
 
     def _tell(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         for callback in tuple(self._subscribers):
@@ -295,5 +344,5 @@ class ObservedPods:
         return working_for(PodRef(pod.namespace, pod.name, uid)) if pod else nullcontext()
 
 
-def _ids(pod: ObservedPod | None) -> list[str]:
-    return [*(s.id for s in pod.sandboxes), *(c.id for c in pod.containers)] if pod else []
+def _ids(pod: ObservedPod | None) -> set[str]:
+    return {*(s.id for s in pod.sandboxes), *(c.id for c in pod.containers)} if pod else set()
