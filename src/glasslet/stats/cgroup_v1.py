@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from glasslet.stats.figures import CgroupFigures, Details, MemoryFigures, Part, Transfers
-from glasslet.stats.kernel_text import contents, keyed, limit, lines, number, oldest_change
+from glasslet.stats.kernel_text import Folder, contents, keyed, limit, lines, number, oldest_change
 
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -39,16 +39,20 @@ class CgroupV1:
     def read(self, group: str, parts: Part) -> CgroupFigures | None:
         """Its figures; None if there is no such group. The kernel gives no pressure of groups here."""
         group = group.rstrip("/")
-        cpu, memory = self.read_cpu(group), self._read_memory(group)
-        if cpu is None and memory is None:
-            return None
-        return CgroupFigures(
-            taken_at=time.time_ns(),
-            cpu=cpu,
-            memory=memory,
-            processes=len(self.processes(group)) if parts & (Part.PROCESSES | Part.DETAILS) else None,
-            details=self._read_details(group) if parts & Part.DETAILS else None,
-        )
+        memory = Folder(self._memory + group)
+        try:
+            cpu, used = self.read_cpu(group), self._read_memory(memory)
+            if cpu is None and used is None:
+                return None
+            return CgroupFigures(
+                taken_at=time.time_ns(),
+                cpu=cpu,
+                memory=used,
+                processes=len(memory.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
+                details=self._read_details(group, memory) if parts & Part.DETAILS else None,
+            )
+        finally:
+            memory.close()
 
     def read_cpu(self, group: str) -> int | None:
         """Nanoseconds of CPU that it used so far."""
@@ -58,12 +62,11 @@ class CgroupV1:
         """Ids of the processes in it, without those of groups below."""
         return contents(f"{self._memory}{group}/cgroup.procs").split()
 
-    def _read_memory(self, group: str) -> MemoryFigures | None:
-        folder = self._memory + group
-        usage = number(contents(f"{folder}/memory.usage_in_bytes"))
+    def _read_memory(self, folder: Folder) -> MemoryFigures | None:
+        usage = number(folder.contents("memory.usage_in_bytes"))
         if usage is None:
             return None
-        stat = keyed(contents(f"{folder}/memory.stat"))
+        stat = keyed(folder.contents("memory.stat"))
 
         def total(key: bytes) -> int:
             return int(stat.get(b"total_" + key) or stat.get(key) or 0)
@@ -71,7 +74,7 @@ class CgroupV1:
         inactive = total(b"inactive_file")
         swap_limit: int | None = 0
         if self._swap:
-            swap_limit = limit(contents(f"{folder}/memory.memsw.limit_in_bytes"))
+            swap_limit = limit(folder.contents("memory.memsw.limit_in_bytes"))
         return MemoryFigures(
             usage=usage,
             working_set=max(usage - inactive, 0),
@@ -83,15 +86,17 @@ class CgroupV1:
             inactive_file=inactive,
             faults=int(stat.get(b"pgfault", 0)),
             major_faults=int(stat.get(b"pgmajfault", 0)),
-            limit=limit(contents(f"{folder}/memory.limit_in_bytes")),
+            limit=limit(folder.contents("memory.limit_in_bytes")),
             swap_limit=swap_limit,
         )
 
-    def _read_details(self, group: str) -> Details:
+    def _read_details(self, group: str, memory: Folder) -> Details:
         ticks = keyed(contents(f"{self._accounting}{group}/cpuacct.stat"))
-        bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat"))
-        memory, pids = self._memory + group, self._pids + group
-        oom = keyed(contents(f"{memory}/memory.oom_control"))
+        quota = number(contents(f"{self._cpu}{group}/cpu.cfs_quota_us"))
+        # Without a quota nothing is ever throttled.
+        bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat")) if quota else {}
+        pids = self._pids + group
+        oom = keyed(memory.contents("memory.oom_control"))
         return Details(
             user=int(ticks.get(b"user", 0)) * _TICK,
             system=int(ticks.get(b"system", 0)) * _TICK,
@@ -100,11 +105,11 @@ class CgroupV1:
             throttled=int(bandwidth.get(b"throttled_time", 0)),
             shares=number(contents(f"{self._cpu}{group}/cpu.shares")) or 0,
             period=number(contents(f"{self._cpu}{group}/cpu.cfs_period_us")) or 0,
-            quota=number(contents(f"{self._cpu}{group}/cpu.cfs_quota_us")),
-            kernel_memory=number(contents(f"{memory}/memory.kmem.usage_in_bytes")) or 0,
-            max_usage=number(contents(f"{memory}/memory.max_usage_in_bytes")) or 0,
-            limit_hits=number(contents(f"{memory}/memory.failcnt")) or 0,
-            soft_limit=limit(contents(f"{memory}/memory.soft_limit_in_bytes")) or 0,
+            quota=quota,
+            kernel_memory=number(memory.contents("memory.kmem.usage_in_bytes")) or 0,
+            max_usage=number(memory.contents("memory.max_usage_in_bytes")) or 0,
+            limit_hits=number(memory.contents("memory.failcnt")) or 0,
+            soft_limit=limit(memory.contents("memory.soft_limit_in_bytes")) or 0,
             oom_kills=int(oom.get(b"oom_kill", 0)),
             threads=number(contents(f"{pids}/pids.current")) or 0,
             threads_max=number(contents(f"{pids}/pids.max")) or 0,

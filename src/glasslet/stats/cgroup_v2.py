@@ -6,7 +6,7 @@ import os
 import time
 
 from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Pressure, Transfers
-from glasslet.stats.kernel_text import contents, keyed, limit, number, oldest_change, pressure
+from glasslet.stats.kernel_text import Folder, contents, keyed, limit, number, oldest_change, pressure
 
 _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
@@ -30,23 +30,26 @@ class CgroupV2:
 
     def read(self, group: str, parts: Part) -> CgroupFigures | None:
         """Its figures; None if there is no such group."""
-        folder = self._root + group.rstrip("/")
-        stat = keyed(contents(f"{folder}/cpu.stat"))
-        memory = self._read_memory(folder)
-        cpu = _nanoseconds(stat, b"usage_usec") if b"usage_usec" in stat else None
-        if cpu is None and memory is None:
-            return None
-        cpu_pressure, memory_pressure, io_pressure = self._read_pressure(folder, parts)
-        return CgroupFigures(
-            taken_at=time.time_ns(),
-            cpu=cpu,
-            memory=memory,
-            processes=len(self.processes(group)) if parts & (Part.PROCESSES | Part.DETAILS) else None,
-            cpu_pressure=cpu_pressure,
-            memory_pressure=memory_pressure,
-            io_pressure=io_pressure,
-            details=_read_details(folder, stat) if parts & Part.DETAILS else None,
-        )
+        folder = Folder(self._root + group.rstrip("/"))
+        try:
+            stat = keyed(folder.contents("cpu.stat"))
+            memory = self._read_memory(folder)
+            cpu = _nanoseconds(stat, b"usage_usec") if b"usage_usec" in stat else None
+            if cpu is None and memory is None:
+                return None
+            cpu_pressure, memory_pressure, io_pressure = _read_pressure(folder, parts)
+            return CgroupFigures(
+                taken_at=time.time_ns(),
+                cpu=cpu,
+                memory=memory,
+                processes=len(folder.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
+                cpu_pressure=cpu_pressure,
+                memory_pressure=memory_pressure,
+                io_pressure=io_pressure,
+                details=_read_details(folder, stat) if parts & Part.DETAILS else None,
+            )
+        finally:
+            folder.close()
 
     def read_cpu(self, group: str) -> int | None:
         """Nanoseconds of CPU that it used so far."""
@@ -57,27 +60,21 @@ class CgroupV2:
         """Ids of the processes in it, without those of groups below."""
         return contents(f"{self._root}{group.rstrip('/')}/cgroup.procs").split()
 
-    def _read_pressure(self, folder: str, parts: Part) -> tuple[Pressure, Pressure, Pressure]:
-        if not parts & Part.PRESSURE:
-            return (NO_PRESSURE, NO_PRESSURE, NO_PRESSURE)
-        cpu, memory, io = (pressure(contents(f"{folder}/{name}.pressure")) for name in ("cpu", "memory", "io"))
-        return cpu, memory, io
-
-    def _read_memory(self, folder: str) -> MemoryFigures | None:
-        stat = keyed(contents(f"{folder}/memory.stat"))
+    def _read_memory(self, folder: Folder) -> MemoryFigures | None:
+        stat = keyed(folder.contents("memory.stat"))
         if not stat:
             return None
-        usage = number(contents(f"{folder}/memory.current"))
+        usage = number(folder.contents("memory.current"))
         if usage is None:
             return _memory(stat, int(stat.get(b"anon", 0)) + int(stat.get(b"file", 0)), swap=self._swap_in_use())
-        swap_limit = contents(f"{folder}/memory.swap.max")
+        swap_limit = folder.contents("memory.swap.max")
         return _memory(
             stat,
             usage,
-            swap=number(contents(f"{folder}/memory.swap.current")) or 0,
+            swap=number(folder.contents("memory.swap.current")) or 0,
             # No file: swap is not accounted, so none is given.
             swap_limit=limit(swap_limit) if swap_limit else 0,
-            memory_limit=limit(contents(f"{folder}/memory.max")),
+            memory_limit=limit(folder.contents("memory.max")),
         )
 
     def _swap_in_use(self) -> int:
@@ -88,6 +85,13 @@ class CgroupV2:
             return int(words[0]) * 1024
 
         return size(b"SwapTotal") - size(b"SwapFree")
+
+
+def _read_pressure(folder: Folder, parts: Part) -> tuple[Pressure, Pressure, Pressure]:
+    if not parts & Part.PRESSURE:
+        return (NO_PRESSURE, NO_PRESSURE, NO_PRESSURE)
+    cpu, memory, io = (pressure(folder.contents(f"{name}.pressure")) for name in ("cpu", "memory", "io"))
+    return cpu, memory, io
 
 
 def _memory(
@@ -115,10 +119,10 @@ def _memory(
     )
 
 
-def _read_details(folder: str, stat: dict[bytes, bytes]) -> Details:
-    quota, _, period = contents(f"{folder}/cpu.max").partition(b" ")
-    weight = number(contents(f"{folder}/cpu.weight"))
-    events = keyed(contents(f"{folder}/memory.events"))
+def _read_details(folder: Folder, stat: dict[bytes, bytes]) -> Details:
+    quota, _, period = folder.contents("cpu.max").partition(b" ")
+    weight = number(folder.contents("cpu.weight"))
+    events = keyed(folder.contents("memory.events"))
     return Details(
         user=_nanoseconds(stat, b"user_usec"),
         system=_nanoseconds(stat, b"system_usec"),
@@ -128,12 +132,12 @@ def _read_details(folder: str, stat: dict[bytes, bytes]) -> Details:
         shares=_shares(weight) if weight else 0,
         period=number(period) or 0,
         quota=number(quota),
-        max_usage=number(contents(f"{folder}/memory.peak")) or 0,
-        soft_limit=limit(contents(f"{folder}/memory.min")) or 0,
+        max_usage=number(folder.contents("memory.peak")) or 0,
+        soft_limit=limit(folder.contents("memory.min")) or 0,
         oom_kills=int(events.get(b"oom_kill", 0)),
-        threads=number(contents(f"{folder}/pids.current")) or 0,
-        threads_max=number(contents(f"{folder}/pids.max")) or 0,
-        transfers=_transfers(contents(f"{folder}/io.stat")),
+        threads=number(folder.contents("pids.current")) or 0,
+        threads_max=number(folder.contents("pids.max")) or 0,
+        transfers=_transfers(folder.contents("io.stat")),
     )
 
 

@@ -110,7 +110,7 @@ class NodeStats:
 
     async def cadvisor_metrics(self) -> bytes:
         """The page of /metrics/cadvisor. Raises StatsUnavailable."""
-        reading = await self._read(self._pressure | Part.NETWORK | Part.DETAILS)
+        reading = await self._read(self._pressure | Part.NETWORK | Part.PROCESSES | Part.DETAILS)
         root = await self._disks.of_node()
         filesystems = {} if root is None else {self._device(root): root}
         return cadvisor_page(reading, self._families, self._machine, filesystems)

@@ -95,7 +95,6 @@ class GroupReader:
         containers = []
         for container in target.containers:
             group = self._places.find(container.id, target.cgroup)
-            # Only of containers the processes themselves are counted; a pod's are their sum.
             figures = self._tree.read(group, parts) if group else None
             handles = None
             if figures is not None and parts & Part.DETAILS:
@@ -106,10 +105,14 @@ class GroupReader:
             sandbox_group = self._places.find(target.sandbox.id, target.cgroup)
         return PodReading(
             target=target,
+            # Processes are in the groups below a pod's.
             figures=self._tree.read(target.cgroup, parts & ~Part.PROCESSES) if target.cgroup else None,
             containers=tuple(containers),
             sandbox_group=sandbox_group,
-            sandbox=self._tree.read(sandbox_group, parts) if sandbox_group and parts & Part.DETAILS else None,
+            # All that a sandbox does is to hold a network: its details say nothing.
+            sandbox=self._tree.read(sandbox_group, parts & ~Part.DETAILS)
+            if sandbox_group and parts & Part.DETAILS
+            else None,
             interfaces=self._interfaces(sandbox_group) if sandbox_group and parts & Part.NETWORK else None,
         )
 

@@ -1,0 +1,197 @@
+"""What one scrape of statistics costs the agent, in CPU time, with N pods on this machine's real control groups.
+
+Makes N pods' groups below a root of its own (pod, sandbox and container each, one sleeping process in the latter two),
+asks `NodeStats` for each answer in turn, and removes everything again. Needs root.
+
+    python benchmarks/stats_scrape.py [--pods 110] [--rounds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from glasslet.api.meta import ObjectMeta
+from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.api.pod import Pod
+from glasslet.concurrency.clock import SystemClock
+from glasslet.host.cgroup_discovery import find_tree
+from glasslet.host.cgroups import CgroupTree
+from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.host.machine import read_machine
+from glasslet.host.threads import HostThreads
+from glasslet.record.store import Record
+from glasslet.runtime.model import ContainerPhase, FilesystemUsage, ObservedContainer, ObservedPod, ObservedSandbox
+from glasslet.runtime.usage import ContainerUsage
+from glasslet.stats.cadvisor_page import MachineFacts
+from glasslet.stats.cgroup_v1 import CgroupV1
+from glasslet.stats.cgroup_v2 import CgroupV2
+from glasslet.stats.collector import NodeCollector
+from glasslet.stats.node_figures import BlockDevices, Sockets
+from glasslet.stats.node_stats import NodeStats
+from glasslet.stats.storage import PodFolders, Storage
+from glasslet.stats.summary import NodeFacts
+from glasslet.stats.targets import SystemGroups
+from glasslet.stats.volume_usage import VolumeUsage, volume_places
+
+NOW = datetime.now(UTC)
+
+
+class Pods:
+    """Implements `collector.PodViews`."""
+
+    def __init__(self, top: str, count: int) -> None:
+        self.top = top
+        self._observed = [self._pod(number) for number in range(count)]
+        self._pods = [Pod(metadata=ObjectMeta(name=p.name, namespace="bench", uid=p.uid)) for p in self._observed]
+
+    def observed(self) -> Sequence[ObservedPod]:
+        return self._observed
+
+    def pods(self) -> Sequence[Pod]:
+        return self._pods
+
+    def pod_cgroup(self, pod: Pod) -> str:
+        return f"{self.top}/besteffort/pod{pod.metadata.uid}"
+
+    def groups(self) -> Iterator[str]:
+        for pod in self._observed:
+            yield f"{self.top}/besteffort/pod{pod.uid}/{pod.sandboxes[0].id}"
+            yield f"{self.top}/besteffort/pod{pod.uid}/{pod.containers[0].id}"
+
+    @staticmethod
+    def _pod(number: int) -> ObservedPod:
+        sandbox, container = SandboxID(f"{number:064x}"), ContainerID(f"{number + 100_000:064x}")
+        return ObservedPod(
+            uid=PodUID(f"00000000-0000-0000-0000-{number:012d}"),
+            name=f"web-{number}",
+            namespace="bench",
+            sandboxes=(ObservedSandbox(id=sandbox, attempt=0, ready=True, created_at=NOW),),
+            containers=(
+                ObservedContainer(
+                    id=container,
+                    name="main",
+                    attempt=0,
+                    phase=ContainerPhase.RUNNING,
+                    sandbox_id=sandbox,
+                    created_at=NOW,
+                    started_at=NOW,
+                    image="registry.example/bench/web:1",
+                ),
+            ),
+        )
+
+
+class Runtime:
+    """A runtime that answers at once: its own cost is not the agent's."""
+
+    def __init__(self, pods: Pods) -> None:
+        layer = FilesystemUsage(mountpoint="/", used_bytes=4096, inodes_used=2, timestamp=NOW)
+        self._usages = tuple(
+            ContainerUsage(id=c.id, name=c.name, writable_layer=layer) for p in pods.observed() for c in p.containers
+        )
+
+    async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
+        return self._usages
+
+    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
+        return (FilesystemUsage(mountpoint="/", used_bytes=1 << 30, inodes_used=1000, timestamp=NOW),)
+
+
+def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats:
+    """As `assembly.stats` builds it."""
+    record, clock = Record(), SystemClock()
+    threads = HostThreads(recorder=record)
+    runtime, system = Runtime(pods), SystemGroups(pods=pods.top)
+    root = RootLayout(str(folder))
+    return NodeStats(
+        collector=NodeCollector(views=pods, tree=tree, system=system, threads=threads, clock=clock, recorder=record),
+        disks=Storage(
+            runtime=runtime,
+            images=runtime,
+            folders=PodFolders(root, LogLayout(pod_logs_dir=f"{folder}/logs")),
+            threads=threads,
+            clock=clock,
+            recorder=record,
+        ),
+        volumes=VolumeUsage(places=lambda pod: volume_places(pod, root), period=60, threads=threads, clock=clock),
+        node=NodeFacts(name="bench", memory=1 << 32, system=system),
+        machine=MachineFacts(machine=read_machine(), topology=Sockets(), device=BlockDevices().name),
+    )
+
+
+@contextmanager
+def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[None]:
+    """The control groups, filled."""
+    sleepers = []
+    try:
+        for group in pods.groups():
+            tree.create(group)
+            sleeper = subprocess.Popen(["sleep", "10000"], stdin=subprocess.DEVNULL)
+            sleepers.append(sleeper)
+            tree.move(sleeper.pid, group)
+        yield
+    finally:
+        for sleeper in sleepers:
+            os.kill(sleeper.pid, signal.SIGKILL)
+            sleeper.wait()
+        for _ in range(100):
+            if tree.remove(pods.top.rpartition("/")[0]):
+                break
+            time.sleep(0.05)
+
+
+async def measure(name: str, ask: Callable[[], object], rounds: int) -> None:
+    """CPU and wall time of one answer."""
+    cpu, wall, size = [], [], 0
+    for _ in range(rounds):
+        await asyncio.sleep(1.1)  # past the age that a reading is good for
+        began, before = time.perf_counter(), time.process_time()
+        body = await ask()  # type: ignore[misc]
+        cpu.append((time.process_time() - before) * 1000)
+        wall.append((time.perf_counter() - began) * 1000)
+        size = len(body)
+    before = time.process_time()
+    zlib.compress(body, 1)
+    packing = (time.process_time() - before) * 1000
+    print(
+        f"{name:32} CPU min {min(cpu):6.1f} ms  median {statistics.median(cpu):6.1f} ms"
+        f"  wall {statistics.median(wall):6.1f} ms  {size / 1000:8.1f} kB  gzip {packing:5.1f} ms"
+    )
+
+
+async def main(pods: Pods, folder: Path, rounds: int) -> None:
+    """Every answer in turn."""
+    version = find_tree().version
+    stats = node_stats(pods, CgroupV2("/sys/fs/cgroup") if version == 2 else CgroupV1("/sys/fs/cgroup"), folder)
+    print(f"{len(pods.observed())} pods, cgroup v{version}, Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
+    await measure("/metrics/resource", stats.resource_metrics, rounds)
+    await measure("/stats/summary, CPU and memory", lambda: stats.summary_json(only_cpu_and_memory=True), rounds)
+    await measure("/stats/summary", stats.summary_json, rounds)
+    await measure("/metrics/cadvisor", stats.cadvisor_metrics, rounds)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pods", type=int, default=110)
+    parser.add_argument("--rounds", type=int, default=10)
+    arguments = parser.parse_args()
+    bench = Pods(f"/glasslet-bench-{os.getpid()}/kubepods", arguments.pods)
+    here = Path(f"/tmp/glasslet-bench-{os.getpid()}")
+    here.mkdir()
+    try:
+        with groups_of(bench, find_tree()):
+            asyncio.run(main(bench, here, arguments.rounds))
+    finally:
+        here.rmdir()
