@@ -428,11 +428,11 @@ async def test_a_hint_that_comes_while_the_id_is_not_known_yet_costs_no_read_onc
 
 
 class SlowRuntime(FakeRuntime):
-    """Its answers about pods and containers take a second on the way."""
+    """Its answers take their time on the way: those about pods three seconds, those about containers one."""
 
     async def read_pod(self, uid: PodUID) -> ObservedPod | None:
         answer = await super().read_pod(uid)
-        await asyncio.sleep(1)
+        await asyncio.sleep(3)
         return answer
 
     async def container_status(self, container: ContainerID, sandbox: SandboxID | None = None) -> ObservedContainer:
@@ -453,7 +453,7 @@ async def test_an_exit_told_while_the_id_was_not_known_yet_is_looked_at_once_it_
             pod = await reading
             assert pod is not None
             assert pod.containers[0].phase is ContainerPhase.RUNNING
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(4)
         pod = w.observed.get(uid)
         assert pod is not None
         assert pod.containers[0].exit_code == 3
