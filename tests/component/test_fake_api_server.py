@@ -10,7 +10,7 @@ import pytest
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import AlreadyExists, Conflict, Gone, NotFound, Unavailable
+from glasslet.kubeapi.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unavailable
 from glasslet.kubeapi.protocols import WatchKind
 from glasslet.kubeapi.reflector import Change, Reflector
 from tests.fakes.api_server import FakeAPIServer
@@ -52,11 +52,11 @@ async def test_update_of_an_older_version_is_a_conflict() -> None:
         await server.update(PATH, pod, Pod)
 
 
-async def test_status_patch_with_another_uid_is_a_conflict() -> None:
+async def test_status_patch_with_another_uid_is_refused() -> None:
     server = FakeAPIServer()
     await created(server)
     body = {"metadata": {"uid": "other"}, "status": {"phase": "Running"}}
-    with pytest.raises(Conflict):
+    with pytest.raises(Invalid):
         await server.patch(f"{PATH}/status", body, Pod)
 
 

@@ -313,9 +313,12 @@ class FakeAPIServer:
 
     def _check_preconditions(self, request: str, old: Plain, new: Plain) -> None:
         meta = new.get("metadata", {})
-        for name, what in (("uid", "UID"), ("resourceVersion", "resource version")):
-            if meta.get(name) and meta[name] != old["metadata"][name]:
-                raise Conflict(request, f"the object has been modified: other {what}", code=409, reason="Conflict")
+        if meta.get("uid") and meta["uid"] != old["metadata"]["uid"]:
+            message = f'metadata.uid: Invalid value: "{meta["uid"]}": field is immutable'
+            raise Invalid(request, message, code=422, reason="Invalid")
+        if meta.get("resourceVersion") and meta["resourceVersion"] != old["metadata"]["resourceVersion"]:
+            message = "the object has been modified; please apply your changes to the latest version and try again"
+            raise Conflict(request, message, code=409, reason="Conflict")
 
     def _born(self, resource: str, plain: Plain) -> Plain:
         meta = plain["metadata"]
@@ -333,11 +336,9 @@ class FakeAPIServer:
             grace = int(spec.get("terminationGracePeriodSeconds", 30))
         if not spec.get("nodeName") or pod.get("status", {}).get("phase") in _ENDED:
             grace = 0
-        if grace <= 0:
-            self._delete_now(place)
-            return
         if "deletionTimestamp" in meta and meta["deletionGracePeriodSeconds"] <= grace:
             return
+        # A forced deletion marks the object first, too: watchers see that before they see it go.
         marked = {
             "deletionTimestamp": rfc3339(self.clock.now() + timedelta(seconds=grace)),
             "deletionGracePeriodSeconds": grace,
@@ -365,10 +366,9 @@ class FakeAPIServer:
             meta["generation"] = old["metadata"].get("generation", 1) + 1
         new = {**new, "metadata": meta}
         self._objects[key] = new
+        self._tell(_Event(self._version, key[0], key[1], old, new))
         if old is not None and not meta.get("finalizers") and meta.get("deletionGracePeriodSeconds") == 0:
             self._drop(key)
-            return new
-        self._tell(_Event(self._version, key[0], key[1], old, new))
         return new
 
     def _drop(self, key: tuple[str, str, str]) -> None:

@@ -21,6 +21,7 @@ MERGE_KEYS: Mapping[str, str] = {
     "resourceClaimStatuses": "name",
 }
 """Lists that are merged element by element; others are replaced whole, but for lists of plain values that merge."""
+_REMOVAL = "$deleteFromPrimitiveList/"
 MERGED_SETS = frozenset({"finalizers", "podCIDRs"})
 
 
@@ -30,6 +31,10 @@ def strategic_merge(old: Plain, patch: Plain) -> Plain:
         return {key: value for key, value in patch.items() if key != "$patch"}
     result = dict(old)
     for key, value in patch.items():
+        if key.startswith(_REMOVAL):
+            name = key.removeprefix(_REMOVAL)
+            result[name] = [item for item in result.get(name, []) if item not in value]
+            continue
         if key.startswith("$"):
             continue
         if value is None:

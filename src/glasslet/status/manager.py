@@ -229,7 +229,7 @@ class StatusManager:
             if _to_delete(entry, known):
                 await self._delete(entry, ref, known)
                 return True
-        except (NotFound, Conflict):
+        except (NotFound, Conflict, Invalid):
             # It is gone, or another pod owns the name now.
             pass
         return False
@@ -261,6 +261,10 @@ class StatusManager:
                     entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
                     known = entry.written
                 except Invalid as error:
+                    # A wrong UID reads as invalid, too: somebody may have made the pod anew.
+                    there = await self._client.get(paths.pod(ref.namespace, ref.name), Pod)
+                    if there.metadata.uid != uid:
+                        raise
                     # No repetition helps: said once, and again only when the status changes.
                     self._recorder.finding(f"API server refuses the status of the pod: {error.message}", pod=ref)
         entry.accepted, entry.accepted_uid, entry.version = ours, uid, known.metadata.resource_version
