@@ -30,7 +30,7 @@ _INIT = 1
 class OwnCgroup:
     """`agent`: cgroup of this process, "" to leave it where it is. `system`: cgroup of all processes that are in the
     root cgroup, but init and kernel threads, "" to leave them. `set_oom_score` sets that of this process. Without a
-    `tree` everybody stays where he is."""
+    `tree` everybody stays where he is. `on_host`: this process is not in a container, where its runtime put it."""
 
     def __init__(
         self,
@@ -40,8 +40,10 @@ class OwnCgroup:
         set_oom_score: Callable[[], None],
         agent: str = "",
         system: str = "",
+        on_host: Callable[[], bool] = in_hosts_pid_namespace,
     ) -> None:
         self._tree = tree
+        self._on_host = on_host
         self._threads = threads
         self._set_oom_score = set_oom_score
         self._agent = cgroupfs_path(parse_name(agent)) if agent else ""
@@ -58,7 +60,7 @@ class OwnCgroup:
         self._set_oom_score()
         if self._tree is None:
             return
-        for keep, place in ((_keep_system, self._system), (_keep_agent, self._agent)):
+        for keep, place in ((_keep_system, self._system), (self._keep_agent, self._agent)):
             if not place:
                 continue
             call = partial(keep, self._tree, place)
@@ -67,17 +69,15 @@ class OwnCgroup:
             except OSError as error:
                 logger.warning("processes not in their cgroup", extra={"cgroup": place, "error": str(error)})
 
-
-def _keep_agent(tree: CgroupTree, place: str) -> None:
-    """In a container the agent is where its runtime put it."""
-    if not in_hosts_pid_namespace():
-        return
-    places = own_cgroup()
-    controllers = ("cpu", "memory") if tree.version == 1 else ("",)
-    if all(places.get(controller) == place for controller in controllers):
-        return
-    tree.create(place)
-    tree.move(os.getpid(), place)
+    def _keep_agent(self, tree: CgroupTree, place: str) -> None:
+        if not self._on_host():
+            return
+        places = own_cgroup()
+        controllers = ("cpu", "memory") if tree.version == 1 else ("",)
+        if all(places.get(controller) == place for controller in controllers):
+            return
+        tree.create(place)
+        tree.move(os.getpid(), place)
 
 
 def _keep_system(tree: CgroupTree, place: str) -> None:
