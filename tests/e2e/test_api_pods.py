@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.conftest import cluster_member, joined
 from tests.fakes.agent import FOR_EVER, NODE, Agent, busybox_pod
-from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+from tests.fakes.containerd import BUSYBOX, CONFIGURED, PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, is_ready, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
@@ -109,6 +109,41 @@ def test_pod_that_ends_keeps_its_phase(
     assert ended["exitCode"] == code
 
 
+def test_changed_image_restarts_the_container_in_place(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("moves"))
+    before = controlplane.wait_for("moves", is_ready)
+    controlplane.kubectl("set", "image", "pod/moves", f"main={CONFIGURED}")
+    after = controlplane.wait_for(
+        "moves", lambda found: is_ready(found) and found and container(found)["restartCount"] == 1
+    )
+    assert before is not None
+    assert after is not None
+    assert container(after)["image"] == CONFIGURED
+    assert container(after)["lastState"]["terminated"]["containerID"] == container(before)["containerID"]
+    assert after["status"]["podIP"] == before["status"]["podIP"]
+
+
+def test_debug_container_joins_a_running_pod(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("puzzle"))
+    controlplane.wait_for("puzzle", is_ready)
+    controlplane.kubectl("debug", "puzzle", f"--image={BUSYBOX}", "--container=look", "--", "sh", "-c", FOR_EVER)
+    found = controlplane.wait_for(
+        "puzzle",
+        lambda found: found and "running" in str(found["status"].get("ephemeralContainerStatuses", "")),
+    )
+    assert found is not None
+    assert container(found)["restartCount"] == 0
+
+
+def test_deadline_set_later_ends_the_pod(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("timed"))
+    controlplane.wait_for("timed", is_ready)
+    controlplane.kubectl("patch", "pod", "timed", "-p", '{"spec":{"activeDeadlineSeconds":1}}')
+    found = controlplane.wait_for("timed", lambda found: phase(found) == "Failed")
+    assert found is not None
+    assert found["status"]["reason"] == "DeadlineExceeded"
+
+
 def test_agent_that_is_killed_finds_its_pods_again(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     names = [f"stays-{number}" for number in range(3)]
     controlplane.apply(*(api_pod(name) for name in names))
@@ -188,6 +223,13 @@ def test_no_request_of_the_node_is_refused(controlplane: ControlPlane, cluster_a
     controlplane.wait_for(f"static-{NODE}", is_ready)
     controlplane.kubectl("delete", "pod", "web")
     assert controlplane.refusals() == []
+
+
+def container(found: dict[str, Any]) -> dict[str, Any]:
+    """The status of the only container."""
+    (status,) = found["status"]["containerStatuses"]
+    assert isinstance(status, dict)
+    return status
 
 
 def processes(command: str) -> list[str]:
