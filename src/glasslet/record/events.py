@@ -71,16 +71,18 @@ class Found(Struct, frozen=True, array_like=True, tag="f", gc=False):
 
 
 Event: TypeAlias = StationSpan | Waited | Decided | Observed | Found
+_SPANS = (StationSpan, Waited)
+"""Events that take time. A tuple, because a union would be built anew at every check."""
 
 
 def end_of(event: Event) -> float:
     """When it was over."""
-    return event.end if isinstance(event, StationSpan | Waited) else event.start
+    return event.end if isinstance(event, _SPANS) else event.start
 
 
 def shifted(event: Event, seconds: float) -> Event:
     """The same event on another clock. `until` is wall time already."""
-    if isinstance(event, StationSpan | Waited):
+    if isinstance(event, _SPANS):
         return replace(event, start=round(event.start + seconds, 6), end=round(event.end + seconds, 6))
     return replace(event, start=round(event.start + seconds, 6))
 
@@ -88,10 +90,10 @@ def shifted(event: Event, seconds: float) -> Event:
 def settled(events: list[Event], run_end: float | None) -> list[Event]:
     """The events of one run without its open ones: those that no later event ended were cut off with the run, at
     `run_end` (wall clock); None: the run goes on, and memory knows them better."""
-    done = {_identity(e) for e in events if isinstance(e, StationSpan | Waited) and e.outcome != OPEN}
+    done = {_identity(e) for e in events if isinstance(e, _SPANS) and e.outcome != OPEN}
     result: list[Event] = []
     for event in events:
-        if not isinstance(event, StationSpan | Waited) or event.outcome != OPEN:
+        if not isinstance(event, _SPANS) or event.outcome != OPEN:
             result.append(event)
         elif run_end is not None and _identity(event) not in done:
             result.append(replace(event, end=max(event.start, run_end), outcome=CUT))

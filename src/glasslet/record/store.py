@@ -140,10 +140,7 @@ class Record:
         log = self._logs.get(key)
         if log is None:
             return next((self.standing_of(ref) for ref in self._live_pods() if _key(ref) == key), None)
-        offset = self.wall_offset()
-        events = sorted((shifted(event, offset) for event in log.events()), key=_start)
-        live = self.standing_of(log.pod)
-        return replace(live, events=tuple(events), dropped=log.dropped, routine=log.routine)
+        return self.history_of(self.standing_of(log.pod))
 
     def standing_of(self, pod: PodRef | None) -> PodRecord:
         """What is live of a pod, without its history: cheap, for lists."""
@@ -153,6 +150,28 @@ class Record:
             waits=tuple(wait.describe(offset) for wait in list(self.live.values()) if wait.scope.pod == pod),
             stations=tuple(at.describe(offset) for at in list(self.standing.values()) if at.scope.pod == pod),
         )
+
+    def standings(self) -> dict[PodRef | None, PodRecord]:
+        """`standing_of` every pod that anything is live of, in one go; the agent's own is under None."""
+        offset = self.wall_offset()
+        live: dict[PodRef | None, tuple[list[LiveWait], list[LiveStation]]] = {}
+        for wait in list(self.live.values()):
+            live.setdefault(wait.scope.pod, ([], []))[0].append(wait.describe(offset))
+        for at in list(self.standing.values()):
+            live.setdefault(at.scope.pod, ([], []))[1].append(at.describe(offset))
+        return {
+            pod: PodRecord(pod=pod, waits=tuple(waits), stations=tuple(stations))
+            for pod, (waits, stations) in live.items()
+        }
+
+    def history_of(self, live: PodRecord) -> PodRecord:
+        """What is live of a pod, with its history."""
+        log = self._logs.get(_key(live.pod))
+        if log is None:
+            return live
+        offset = self.wall_offset()
+        events = sorted((shifted(event, offset) for event in log.events()), key=_start)
+        return replace(live, events=tuple(events), dropped=log.dropped, routine=log.routine)
 
     def _live_pods(self) -> Iterator[PodRef | None]:
         yield from [wait.scope.pod for wait in self.live.values()]

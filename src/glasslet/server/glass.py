@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, TaskRow, TasksAnswer, WaitsAnswer
 from glasslet.answers.names import nearest
-from glasslet.answers.pods import PodsAnswer
+from glasslet.answers.pods import PodsAnswer, ProbeRow
 from glasslet.answers.requests import ExecAnswer, ExecRequest, LogRequest
 from glasslet.answers.trace import RecordRow, RecordsAnswer
 from glasslet.answers.why import VerdictAnswer
@@ -33,7 +33,7 @@ from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.pod_answers import pod_description, pod_row, wait_row
 from glasslet.record.verdicts.ending import gone
-from glasslet.record.verdicts.judge import judge
+from glasslet.record.verdicts.judge import in_short, judge
 from glasslet.record.verdicts.situation import Situation
 from glasslet.record.waterfall import waterfall
 from glasslet.runtime.errors import RuntimeCallError
@@ -73,6 +73,9 @@ class GlassSource(Protocol):
 
     def agent(self) -> AgentAnswer:
         """The agent itself; `findings` and `record` are filled in here."""
+
+    def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
+        """The last results of the pod's probes, each probe's oldest first."""
 
     def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         """The log of one container (its name is set). Raises LogsRefused or RuntimeCallError before the first chunk."""
@@ -123,13 +126,15 @@ class Glass:
     async def pods(self, request: web.Request) -> web.StreamResponse:
         """`ps`."""
         agent = self.source.agent()
+        standings = self.record.standings()
         rows = []
         for seen in self.source.pods():
-            quiet = any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions)
             ref = pod_ref(seen.pod)
-            record = None if quiet else self.record.of(ref)
-            it = self._situation(seen, record or self.record.standing_of(ref), agent)
-            rows.append(pod_row(it, judge(it)))
+            record = standings.get(ref) or PodRecord(pod=ref)
+            if not any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions):
+                record = self.record.history_of(record)
+            it = self._situation(seen, record, agent)
+            rows.append(pod_row(it, in_short(it)))
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))
         return _json(PodsAnswer(pods=tuple(rows)))
 
@@ -146,7 +151,8 @@ class Glass:
         """`describe`."""
         seen = self._pod(request)
         it = await self._known(seen)
-        return _json(pod_description(it, judge(it), source=seen.source))
+        description = pod_description(it, judge(it), source=seen.source)
+        return _json(replace(description, probes=self.source.probes(seen.pod)))
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """`trace`."""

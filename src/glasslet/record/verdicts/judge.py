@@ -31,13 +31,17 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
 )
 
 
-def judge(it: Situation) -> VerdictAnswer:
-    """Why the pod is as it is."""
+def in_short(it: Situation) -> VerdictAnswer:
+    """Why the pod is as it is, without what is done already: for lists."""
     for rule in RULES:
         if verdict := rule(it):
-            break
-    else:
-        verdict = progress.under_way(it)
+            return verdict
+    return progress.under_way(it)
+
+
+def judge(it: Situation) -> VerdictAnswer:
+    """Why the pod is as it is."""
+    verdict = in_short(it)
     return replace(verdict, rest=the_rest(it)) if verdict.state not in ("fine", "ended") else verdict
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ from glasslet.record.waterfall import latest_life
 INIT, SIDECAR, MAIN, EPHEMERAL = "init", "sidecar", "main", "ephemeral"
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class Situation(Struct, frozen=True, kw_only=True, dict=True):
     """A pod at time `now`. `lifecycle`: where its worker stands (syncing, terminating, terminated, finished);
     `last_words`: the last log line by container name, where it could be read."""
 
@@ -66,15 +67,18 @@ class Situation(Struct, frozen=True, kw_only=True):
         """The pod stands at one of these stations now."""
         return any(standing.station in stations for standing in self.record.stations)
 
+    @cached_property
+    def _spans(self) -> list[StationSpan]:
+        """Stations of the pod's present life; several rules ask for them."""
+        return [event for event in latest_life(self.record.events) if isinstance(event, StationSpan)]
+
     def passed(self, station: Station) -> StationSpan | None:
         """The last time that the pod left this station well, in its present life."""
-        spans = [e for e in latest_life(self.record.events) if isinstance(e, StationSpan) and e.station == station]
-        return next((span for span in reversed(spans) if span.outcome == OK), None)
+        return next((s for s in reversed(self._spans) if s.station == station and s.outcome == OK), None)
 
     def failures(self, station: Station) -> list[StationSpan]:
         """The times that the pod left this station badly, in its present life, oldest first."""
-        spans = [e for e in latest_life(self.record.events) if isinstance(e, StationSpan) and e.station == station]
-        return [span for span in spans if span.outcome != OK]
+        return [span for span in self._spans if span.station == station and span.outcome != OK]
 
     def ago(self, when: datetime | float | None) -> str:
         """How long ago, in words; "" if unknown."""
