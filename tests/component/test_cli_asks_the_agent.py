@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 
+from glasslet.answers.pods import ProbeRow
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import ContainerStatus, PodCondition, PodStatus
 from glasslet.record.recorder import working_for
@@ -111,6 +113,21 @@ async def test_describe_and_waits_and_tasks_answer(agent: FakeAgent, web: FakeSe
     assert "the end of main" in waits.out
     assert "TASK" in tasks.out
     assert "default/web" in tasks.out
+
+
+async def test_describe_shows_the_last_results_of_each_probe(agent: FakeAgent, web: FakeSeenPod) -> None:
+    readiness = ProbeRow(
+        at=datetime(2026, 1, 1, tzinfo=UTC), container="main", kind="readiness", verdict="success", note="status 200",
+        total_ms=3.1, connect_ms=0.2, first_byte_ms=2.7,
+    )  # fmt: skip
+    late = replace(readiness, verdict="failure", note="status 503", late_ms=250.0)
+    liveness = replace(readiness, kind="liveness", note="connected", first_byte_ms=None)
+    agent.source.probe_rows = (*[readiness] * 9, late, liveness)
+    text = (await glasslet(agent.root_dir, "describe", "web")).out
+    lines = [line for line in text.splitlines() if "readiness" in line or "liveness" in line]
+    assert len(lines) == 5, "four of one, all of the other"
+    assert "failure  status 503  3.1 ms  connect 0.2 ms, first byte 2.7 ms, late 250 ms" in lines[3]
+    assert len(json.loads((await glasslet(agent.root_dir, "describe", "web", "-o", "json")).out)["probes"]) == 11
 
 
 async def test_a_wrong_name_is_answered_with_the_nearest(agent: FakeAgent, web: FakeSeenPod) -> None:

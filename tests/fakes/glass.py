@@ -13,6 +13,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.pods import ProbeRow
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
@@ -39,6 +40,7 @@ class FakeGlassSource:
         self.seen: list[FakeSeenPod] = []
         self.logs: dict[str, list[bytes]] = {}
         self.requests: list[LogRequest] = []
+        self.probe_rows: tuple[ProbeRow, ...] = ()
         self.streaming_url = ""
         self.break_off_after: int | None = None
 
@@ -47,6 +49,9 @@ class FakeGlassSource:
 
     def agent(self) -> AgentAnswer:
         return AgentAnswer(version="0.0.1", pid=1, ready=True, desired_pods=len(self.seen))
+
+    def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
+        return self.probe_rows
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         self.requests.append(request)

@@ -65,6 +65,27 @@ class ConditionRow(Answer, frozen=True, kw_only=True):
     message: str = ""
 
 
+class ProbeRow(Answer, frozen=True, kw_only=True):
+    """One result of one probe. `kind`: startup, readiness or liveness; `verdict`: success, warning, failure or unknown.
+    Milliseconds: in all (`total_ms`, repetitions included), of its parts (None: there was no such part), by which it
+    began too late, and for which the agent itself stood still meanwhile."""
+
+    at: datetime
+    container: str
+    kind: str
+    verdict: str
+    note: str = ""
+    total_ms: float = 0.0
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    first_byte_ms: float | None = None
+    late_ms: float = 0.0
+    stalled_ms: float = 0.0
+    tries: int = 1
+    id: str = ""
+
+
 class TimelineRow(Answer, frozen=True, kw_only=True):
     """One thing that happened. `kind`: station, wait, decision, observed, finding or gap."""
 
@@ -77,7 +98,7 @@ class TimelineRow(Answer, frozen=True, kw_only=True):
 
 
 class PodDescription(Answer, frozen=True, kw_only=True):
-    """One pod in full; `timeline` holds the newest things last."""
+    """One pod in full; `timeline` holds the newest things last, `probes` each probe's last results, oldest first."""
 
     pod: PodRow
     containers: tuple[ContainerRow, ...] = ()
@@ -91,4 +112,5 @@ class PodDescription(Answer, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     waits: tuple[WaitRow, ...] = ()
     findings: tuple[str, ...] = ()
+    probes: tuple[ProbeRow, ...] = ()
     timeline: tuple[TimelineRow, ...] = ()

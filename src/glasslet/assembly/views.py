@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.pods import ProbeRow
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.probes.rows import probe_rows
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.server.glass import LogsRefused, SeenPod
 from glasslet.server.log_source import ContainerLogs
@@ -137,6 +140,10 @@ class GlassView:
             desired_pods=len(self._pods.desired.all()),
             runtime_pods=len(runtime.observed.all()),
         )
+
+    def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
+        """The last results of the pod's probes."""
+        return probe_rows(self._pods.probes.manager.last(pod_ref(pod)))
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         """One container's log."""

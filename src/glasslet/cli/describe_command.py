@@ -8,11 +8,16 @@ from pathlib import Path
 import click
 
 from glasslet.answers.agent import WaitRow
-from glasslet.answers.pods import ContainerRow, PodDescription
+from glasslet.answers.pods import ContainerRow, PodDescription, ProbeRow
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.agent_client import find_agent, pod_path
 from glasslet.cli.output import clock_time, output_option, printable, show, styled, table
 from glasslet.cli.target import living_pod
+
+_RESULTS_SHOWN = 4
+"""Of each probe; `-o json` shows all."""
+_WORTH_A_WORD = 5.0
+"""Milliseconds of lateness."""
 
 
 @click.command("describe")
@@ -56,6 +61,8 @@ def described(answer: PodDescription, now: datetime) -> str:
             for c in answer.conditions
         ]
         parts.append(table(("CONDITION", "STATUS", "SINCE", "WHY"), rows))
+    if answer.probes:
+        parts.append(_probes(answer.probes))
     if answer.waits:
         parts.append(waits_table(answer.waits, now))
     if answer.findings:
@@ -88,6 +95,35 @@ def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
         for wait in waits
     ]
     return table(("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN"), rows)
+
+
+def _probes(probes: tuple[ProbeRow, ...]) -> str:
+    """The last results of each probe, newest last."""
+    shown = [row for at, row in enumerate(probes) if not _is_old(probes, at)]
+    rows = [
+        [clock_time(row.at), row.container, row.kind, row.verdict, row.note, milliseconds(row.total_ms), _parts(row)]
+        for row in shown
+    ]
+    return table(("PROBED", "CONTAINER", "PROBE", "RESULT", "", "TOOK", "PARTS"), rows)
+
+
+def _is_old(probes: tuple[ProbeRow, ...], at: int) -> bool:
+    """Whether that many newer results of the same probe follow."""
+    row = probes[at]
+    later = probes[at + 1 :]
+    return sum((other.container, other.kind) == (row.container, row.kind) for other in later) >= _RESULTS_SHOWN
+
+
+def _parts(row: ProbeRow) -> str:
+    named = (
+        ("dns", row.dns_ms),
+        ("connect", row.connect_ms),
+        ("tls", row.tls_ms),
+        ("first byte", row.first_byte_ms),
+        ("late", row.late_ms if row.late_ms >= _WORTH_A_WORD else None),
+        ("agent stood still", row.stalled_ms or None),
+    )
+    return ", ".join(f"{name} {milliseconds(took)}" for name, took in named if took is not None) or "-"
 
 
 def _containers(containers: tuple[ContainerRow, ...], now: datetime) -> str:
