@@ -1,0 +1,268 @@
+"""What people do with kubectl, on a node whose server asks the API server who may do what."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.e2e.conftest import cluster_member, joined
+from tests.e2e.test_api_pods import api_pod, processes, wait_until
+from tests.fakes.agent import FOR_EVER, NODE, Agent, free_port
+from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
+
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
+
+TALKER = "i=0; trap 'exit 0' TERM; while :; do echo line $i; i=$((i+1)); sleep 0.2; done"
+
+
+@pytest.fixture(scope="module")
+def cluster_agent(
+    controlplane: ControlPlane, containerd: PrivateContainerd, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Agent]:
+    """One agent for all of these: both checks of its callers are the API server's."""
+    agent = cluster_member(
+        controlplane,
+        containerd,
+        tmp_path_factory.mktemp("k"),
+        authentication={
+            "x509": {"clientCAFile": controlplane.ca},
+            "webhook": {"enabled": True},
+            "anonymous": {"enabled": False},
+        },
+        authorization={"mode": "Webhook"},
+    )
+    with joined(controlplane, containerd, agent):
+        yield agent
+        assert controlplane.refusals() == []
+
+
+@pytest.fixture(scope="module")
+def shell(controlplane: ControlPlane, cluster_agent: Agent) -> str:
+    """The name of a running pod that many tests go into."""
+    controlplane.apply(api_pod("shell", "echo started; " + FOR_EVER))
+    controlplane.wait_for("shell", is_ready)
+    return "shell"
+
+
+def kubectl(plane: ControlPlane, verb: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """One that goes on while the test does other things."""
+    return subprocess.Popen(
+        ["kubectl", verb, "--kubeconfig", plane.kubeconfig, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def exit_code(plane: ControlPlane, verb: str, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
+    """Exit code, output and errors."""
+    with kubectl(plane, verb, *arguments) as running:
+        out, err = running.communicate(stdin, timeout=60)
+        return running.returncode, out, err
+
+
+def test_run_makes_a_pod_that_runs(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.kubectl("run", "ran", f"--image={BUSYBOX}", "--restart=Never", "--", "sh", "-c", FOR_EVER)
+    found = controlplane.wait_for("ran", is_ready)
+    assert found is not None
+    line = controlplane.kubectl("get", "pod", "ran", "-o", "wide", "--no-headers").split()
+    assert line[:4] == ["ran", "1/1", "Running", "0"]
+    assert line[5:7] == [found["status"]["podIP"], NODE]
+    mounted = controlplane.kubectl("exec", "ran", "--", "ls", "/var/run/secrets/kubernetes.io/serviceaccount")
+    assert mounted.split() == ["ca.crt", "namespace", "token"]
+
+
+def test_run_with_rm_and_stdin_gives_the_output_of_the_command(
+    controlplane: ControlPlane, cluster_agent: Agent
+) -> None:
+    arguments = ("once", f"--image={BUSYBOX}", "--restart=Never", "-i", "--rm", "--quiet", "--", "sh", "-c")
+    code, out, err = exit_code(controlplane, "run", *arguments, "cat; exit 3", stdin=b"some words\n")
+    assert (code, out) == (3, b"some words\n"), err
+    assert controlplane.get("pod", "once") is None
+
+
+def test_describe_shows_the_events_of_a_start_in_their_order(controlplane: ControlPlane, shell: str) -> None:
+    text = controlplane.kubectl("describe", "pod", shell)
+    events = re.findall(r"^  Normal\s+(\w+)", text.partition("Events:")[2], re.MULTILINE)
+    assert events == ["Scheduled", "Pulled", "Created", "Started"]
+    assert re.search(r"^Node: +node-a/198\.18\.", text, re.MULTILINE)
+    assert re.search(r"^QoS Class: +BestEffort$", text, re.MULTILINE)
+
+
+def test_describe_node_counts_its_pods(controlplane: ControlPlane, shell: str) -> None:
+    text = controlplane.kubectl("describe", "node", NODE)
+    assert re.search(r"^  Ready +True .* KubeletReady ", text, re.MULTILINE)
+    assert re.search(rf"^  default +{shell} ", text, re.MULTILINE)
+    assert re.search(r"^  Kubelet Version: +v1\.34\.", text, re.MULTILINE)
+
+
+def test_followed_logs_come_as_they_are_written_and_end_with_the_container(
+    controlplane: ControlPlane, cluster_agent: Agent
+) -> None:
+    controlplane.apply(api_pod("counts", "for i in 1 2 3 4 5; do echo line $i; sleep 0.5; done", restartPolicy="Never"))
+    controlplane.wait_for("counts", is_ready)
+    with kubectl(controlplane, "logs", "-f", "counts") as following:
+        assert following.stdout is not None
+        times = [time.monotonic() for _ in following.stdout]
+        assert following.wait(20) == 0
+    assert len(times) == 5
+    assert times[-1] - times[0] > 0.5
+
+
+def test_logs_of_the_instance_before(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("again", "echo $(cat /proc/sys/kernel/random/uuid); sleep 1; exit 1"))
+    controlplane.wait_for(
+        "again", lambda found: found and restarts(found) == 1 and "running" in container(found)["state"]
+    )
+    now = controlplane.kubectl("logs", "again")
+    before = controlplane.kubectl("logs", "again", "--previous")
+    assert len(now) == len(before) == 37
+    assert now != before
+
+
+def test_logs_of_an_instance_that_never_was_are_an_error(controlplane: ControlPlane, shell: str) -> None:
+    code, _, err = exit_code(controlplane, "logs", shell, "--previous")
+    assert code == 1
+    assert b'previous terminated container "main" in pod "shell" not found' in err
+
+
+def test_logs_can_be_cut_by_time_lines_and_bytes(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("talker", TALKER))
+    controlplane.wait_for("talker", is_ready)
+    time.sleep(3)
+    everything = controlplane.kubectl("logs", "talker").splitlines()
+    recent = controlplane.kubectl("logs", "talker", "--since=1s").splitlines()
+    assert 0 < len(recent) < len(everything)
+    assert everything[0] == "line 0"
+    assert len(controlplane.kubectl("logs", "talker", "--tail=2").splitlines()) == 2
+    assert controlplane.kubectl("logs", "talker", "--limit-bytes=10") == "line 0\nlin"
+    assert re.match(r"\d{4}-\d\d-\d\dT\S+ line", controlplane.kubectl("logs", "talker", "--timestamps", "--tail=1"))
+
+
+@pytest.mark.parametrize("code", [0, 1, 42, 255])
+def test_exec_ends_with_the_code_of_the_command(controlplane: ControlPlane, shell: str, code: int) -> None:
+    assert exit_code(controlplane, "exec", shell, "--", "sh", "-c", f"echo out; echo err >&2; exit {code}")[:2] == (
+        code,
+        b"out\n",
+    )
+
+
+def test_exec_of_a_program_that_is_not_there_fails(controlplane: ControlPlane, shell: str) -> None:
+    code, _, err = exit_code(controlplane, "exec", shell, "--", "/no/such/program")
+    assert code != 0
+    assert b"/no/such/program" in err
+
+
+def test_exec_passes_stdin_until_its_end(controlplane: ControlPlane, shell: str) -> None:
+    data = bytes(range(256)) * 4096
+    code, out, err = exit_code(controlplane, "exec", "-i", shell, "--", "cat", stdin=data)
+    assert (code, err) == (0, b"")
+    assert out == data
+
+
+def test_files_are_copied_both_ways(controlplane: ControlPlane, shell: str, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "big").write_bytes(bytes(range(256)) * 8192)
+    (tmp_path / "there" / "small").write_text("words")
+    controlplane.kubectl("cp", str(tmp_path / "there"), f"{shell}:/tmp/copied")
+    controlplane.kubectl("cp", f"{shell}:/tmp/copied", str(tmp_path / "back"))
+    assert (tmp_path / "back" / "big").read_bytes() == (tmp_path / "there" / "big").read_bytes()
+    assert (tmp_path / "back" / "small").read_text() == "words"
+
+
+def test_port_forward_reaches_a_server_of_the_pod(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    command = "mkdir /www; echo page > /www/index.html; exec httpd -f -p 127.0.0.1:8080 -h /www"
+    controlplane.apply(api_pod("serves", command))
+    controlplane.wait_for("serves", is_ready)
+    port = free_port()
+    with kubectl(controlplane, "port-forward", "pod/serves", f"{port}:8080") as forwarding:
+        assert forwarding.stdout is not None
+        assert b"Forwarding from" in forwarding.stdout.readline()
+        for _ in range(3):
+            with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=10) as page:
+                assert page.read() == b"page\n"
+        forwarding.send_signal(signal.SIGINT)
+
+
+def test_attach_reads_what_comes_and_writes_to_stdin(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    body = api_pod("echoes", 'while read line; do echo "got $line"; done; echo over', restartPolicy="Never")
+    body["spec"]["containers"][0] |= {"stdin": True, "stdinOnce": True}
+    controlplane.apply(body)
+    controlplane.wait_for("echoes", is_ready)
+    code, out, err = exit_code(controlplane, "attach", "-i", "echoes", "-c", "main", stdin=b"one\ntwo\n")
+    assert code == 0, err
+    assert out.splitlines()[-3:] == [b"got one", b"got two", b"over"]
+    controlplane.wait_for("echoes", lambda found: phase(found) == "Succeeded")
+
+
+def test_debug_adds_a_container_that_sees_the_processes_of_its_target(
+    controlplane: ControlPlane, cluster_agent: Agent
+) -> None:
+    controlplane.apply(api_pod("patient", "trap 'exit 0' TERM; while :; do sleep 777; done"))
+    controlplane.wait_for("patient", is_ready)
+    arguments = ("patient", f"--image={BUSYBOX}", "--target=main", "-c", "doctor", "--profile=general", "--quiet", "--")
+    controlplane.kubectl("debug", *arguments, "sh", "-c", "ps; exit 5")
+
+    def ended(found: Plain | None) -> bool:
+        statuses = (found or {}).get("status", {}).get("ephemeralContainerStatuses", [])
+        return bool(statuses) and "terminated" in statuses[0]["state"]
+
+    found = controlplane.wait_for("patient", ended)
+    assert found is not None
+    assert found["status"]["ephemeralContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 5
+    assert "sleep 777" in controlplane.kubectl("logs", "patient", "-c", "doctor")
+    assert is_ready(found)
+    assert restarts(found) == 0
+
+
+def test_delete_waits_for_the_grace_and_no_longer(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    marker = "sleep 98764"
+    controlplane.apply(api_pod("stubborn", f"trap '' TERM; while :; do {marker}; done"))
+    controlplane.wait_for("stubborn", is_ready)
+    wait_until(lambda: processes(marker))
+    began = time.monotonic()
+    controlplane.kubectl("delete", "pod", "stubborn", "--grace-period=4")
+    assert 4 <= time.monotonic() - began < 12
+    assert not processes(marker)
+
+
+def test_delete_now_takes_no_more_than_the_smallest_grace(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(api_pod("hurried", "trap '' TERM; while :; do sleep 1; done", terminationGracePeriodSeconds=60))
+    controlplane.wait_for("hurried", is_ready)
+    began = time.monotonic()
+    controlplane.kubectl("delete", "pod", "hurried", "--now")
+    assert time.monotonic() - began < 10
+
+
+def test_the_proxy_of_the_node_answers(controlplane: ControlPlane, shell: str) -> None:
+    def raw(path: str) -> str:
+        return controlplane.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/{path}")
+
+    assert raw("healthz") == "ok"
+    assert json.loads(raw("configz"))["kubeletconfig"]["authorization"]["mode"] == "Webhook"
+    pods = json.loads(raw("pods"))
+    assert pods["kind"] == "PodList"
+    assert shell in {pod["metadata"]["name"] for pod in pods["items"]}
+    metrics = raw("metrics")
+    assert re.search(r"^kubelet_running_pods [1-9]", metrics, re.MULTILINE)
+    assert "kubernetes_build_info{" in metrics
+    assert json.loads(raw("stats/summary"))["node"]["nodeName"] == NODE
+    assert "container_cpu_usage_seconds_total" in raw("metrics/cadvisor")
+
+
+def container(found: Plain) -> Plain:
+    """The status of the only container."""
+    return (found.get("status", {}).get("containerStatuses") or [{"state": {}, "restartCount": 0}])[0]
+
+
+def restarts(found: Plain) -> int:
+    return int(container(found)["restartCount"])
