@@ -102,7 +102,7 @@ def _base(
 def _row(labels: str, figures: CgroupFigures, started: float, facts: MachineFacts) -> Row:
     details = figures.details
     if details is not None and details.transfers:
-        named = tuple(replace(one, device=facts.device(one.device) or one.device) for one in details.transfers)
+        named = tuple(replace(one, name=facts.device(one.numbers)) for one in details.transfers)
         figures = replace(figures, details=replace(details, transfers=named))
     return Row(labels=labels, figures=figures, started=started, stamp=f" {figures.taken_at // _MILLISECOND}")
 

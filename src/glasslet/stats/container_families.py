@@ -73,7 +73,7 @@ def of_transfers(name: str, text: str, value: Callable[[Transfers], int]) -> Fam
     def samples(row: Row) -> Iterator[str]:
         if row.figures.details is not None:
             for one in row.figures.details.transfers:
-                yield f'{{{row.labels},device="{one.device}"}} {value(one)}{row.stamp}'
+                yield f'{{{row.labels},device="{one.name or one.numbers}"}} {value(one)}{row.stamp}'
 
     return Family(name, "counter", text, samples)
 
@@ -131,8 +131,10 @@ def _failures(row: Row) -> Iterator[str]:
 
 def _block_usage(row: Row) -> Iterator[str]:
     for one in row.figures.details.transfers if row.figures.details is not None else ():
+        major, _, minor = one.numbers.partition(":")
+        device = f'device="{one.name or one.numbers}",major="{major}",minor="{minor}"'
         for operation, size in (("Read", one.read_bytes), ("Write", one.written_bytes)):
-            yield f'{{{row.labels},device="{one.device}",operation="{operation}"}} {size}{row.stamp}'
+            yield f'{{{row.labels},{device},operation="{operation}"}} {size}{row.stamp}'
 
 
 def _last_seen(row: Row) -> Iterator[str]:

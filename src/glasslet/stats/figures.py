@@ -58,13 +58,15 @@ class MemoryFigures(Struct, frozen=True, kw_only=True):
 
 
 class Transfers(Struct, frozen=True):
-    """What a group read from and wrote to one block device, by `major:minor`."""
+    """What a group read from and wrote to one block device. `numbers`: `major:minor`; `name`: the device's, once it is
+    known."""
 
-    device: str
+    numbers: str
     read_bytes: int = 0
     written_bytes: int = 0
     reads: int = 0
     writes: int = 0
+    name: str = ""
 
 
 class Details(Struct, frozen=True, kw_only=True):
