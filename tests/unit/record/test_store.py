@@ -44,10 +44,15 @@ def test_a_wait_is_live_while_it_lasts_and_an_event_afterwards(record: Record, c
 
 
 def test_what_is_live_of_all_pods_is_what_is_live_of_each(record: Record) -> None:
-    with working_for(other(1)), record.station(Station.SANDBOX), record.wait(WaitKind.CRI_CALL, on="RunPodSandbox"):
-        with working_for(other(2)), record.wait(WaitKind.QUEUE, on="image queue"):
-            standings = record.standings()
-            assert standings == {pod: record.standing_of(pod) for pod in (other(1), other(2))}
+    with (
+        working_for(other(1)),
+        record.station(Station.SANDBOX),
+        record.wait(WaitKind.CRI_CALL, on="RunPodSandbox"),
+        working_for(other(2)),
+        record.wait(WaitKind.QUEUE, on="image queue"),
+    ):
+        standings = record.standings()
+        assert standings == {pod: record.standing_of(pod) for pod in (other(1), other(2))}
     record_of = record.of(other(1))
     assert record_of == record.history_of(record.standing_of(other(1)))
 
