@@ -54,6 +54,11 @@ class CgroupV1:
         finally:
             memory.close()
 
+    def look_at_cpu(self, group: str) -> tuple[int, int] | None:
+        """Unix time in nanoseconds, and nanoseconds of CPU used until then."""
+        total = self.read_cpu(group.rstrip("/"))
+        return (time.time_ns(), total) if total is not None else None
+
     def read_cpu(self, group: str) -> int | None:
         """Nanoseconds of CPU that it used so far."""
         return number(contents(f"{self._accounting}{group}/cpuacct.usage"))

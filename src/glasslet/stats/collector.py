@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
@@ -78,7 +77,7 @@ class NodeCollector:
         if self._last is None:
             return None
         read_at, reading = self._last
-        fits = parts & reading.parts == parts and self._clock.monotonic() - read_at <= max_age
+        fits = parts & reading.parts == parts and self._clock.monotonic() - read_at < max_age
         return reading if fits else None
 
     async def _read(self, parts: Part) -> Reading:
@@ -102,9 +101,9 @@ class NodeCollector:
 
     def _cpu_of(self, groups: list[str]) -> Iterable[tuple[str, int, int]]:
         for group in groups:
-            total = self._tree.read_cpu(group)
-            if total is not None:
-                yield group, time.time_ns(), total
+            seen = self._tree.look_at_cpu(group)
+            if seen is not None:
+                yield group, *seen
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await self._threads.run(call, on="figures of control groups", kind=WaitKind.CGROUP, within=_WITHIN)

@@ -96,7 +96,7 @@ class Storage:
     async def read(self, targets: Sequence[PodTarget], *, max_age: float = MAX_AGE) -> StorageFigures:
         """All of it. A pod that came since the last reading gets its figures with the next one."""
         async with self._turns:
-            if self._last is not None and self._clock.monotonic() - self._last[0] <= max_age:
+            if self._last is not None and self._clock.monotonic() - self._last[0] < max_age:
                 return self._last[1]
             figures = await self._read(targets)
             self._last = (self._clock.monotonic(), figures)
