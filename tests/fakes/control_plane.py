@@ -6,13 +6,14 @@ CI=true in the environment they fail instead.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,24 @@ class ControlPlane:
         self._process.wait(30)
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """The API server answers nobody while the body runs: its process is stopped."""
+        pid = self._child("kube-apiserver")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def _child(self, name: str) -> int:
+        for path in list(Path("/proc").glob("[0-9]*")):
+            with contextlib.suppress(OSError):
+                parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == self._process.pid and name in (path / "cmdline").read_text().split("\0"):
+                    return int(path.name)
+        raise AssertionError(f"the control plane has no {name}")
 
     def kubectl(self, verb: str, *arguments: str, stdin: str = "", check: bool = True, seconds: float = 60) -> str:
         """Runs kubectl as the administrator; its output."""
