@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import OWNED
-from glasslet.api.pod_status import HostIP, PodIP, PodStatus
+from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
 from glasslet.podspec.qos import qos_class
 from glasslet.runtime.facts import StatusFacts, Verdict
 from glasslet.status.conditions import pod_conditions
-from glasslet.status.containers import ContainerStatuses
+from glasslet.status.containers import ContainerStatuses, declared_lost, has_run, is_sidecar
 from glasslet.status.phase import pod_phase
 
 ENDED = ("Succeeded", "Failed")
@@ -33,6 +33,8 @@ def build_status(facts: StatusFacts, runtime_name: str) -> PodStatus:
     statuses = ContainerStatuses(facts, runtime_name)
     init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
     phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
+    if facts.finished and _is_initialized(pod, init, regular):
+        regular = declared_lost(regular)
     ips = _pod_ips(facts)
     return PodStatus(
         observed_generation=pod.metadata.generation,
@@ -75,6 +77,11 @@ def _rejected(facts: StatusFacts, verdict: Verdict) -> PodStatus:
 def is_static(pod: Pod) -> bool:
     """Whether the pod comes from a file or URL of this node."""
     return pod.metadata.annotations.get("kubernetes.io/config.source", "api") != "api"
+
+
+def _is_initialized(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[ContainerStatus, ...]) -> bool:
+    done = all(is_sidecar(c) or s.ready for c, s in zip(pod.spec.init_containers, init, strict=True))
+    return done or any(has_run(status) for status in regular)
 
 
 def _counts_as_ended(facts: StatusFacts) -> bool:

@@ -42,6 +42,15 @@ def has_run(status: ContainerStatus) -> bool:
     return status.state.running is not None or any(end is not None and end.container_id for end in ends)
 
 
+def declared_lost(statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
+    """At the end of a pod whose initialisation was through: what the runtime does not show as ended is ended all the
+    same. The phase is not made of this."""
+    return tuple(
+        status if status.state.terminated is not None else msgspec.structs.replace(status, state=_lost(_VANISHED))
+        for status in statuses
+    )
+
+
 def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
     """Whether an exited container is started again by its policy; init containers included."""
     if isinstance(container, EphemeralContainer):
@@ -132,7 +141,7 @@ class ContainerStatuses:
             return self._vanished(container)
         if old is not None and old.state.terminated is not None and container.name not in self._facts.waiting:
             return old
-        blank = ContainerStatus(
+        return ContainerStatus(
             name=container.name,
             state=self._waiting(container),
             last_state=(old.last_state if old.state.terminated is None else old.state) if old else ContainerState(),
@@ -142,7 +151,6 @@ class ContainerStatuses:
             image=container.image,
             image_id="",
         )
-        return msgspec.structs.replace(blank, state=_lost(_VANISHED)) if self._facts.finished else blank
 
     def _vanished(self, container: AnyContainer) -> ContainerStatus:
         """The runtime lost a container that was running: never silently `waiting` as if nothing had been."""

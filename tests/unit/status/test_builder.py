@@ -260,3 +260,15 @@ def test_failed_init_container_leaves_the_pod_uninitialized_also_at_its_end() ->
     the_pod = pod(init_containers=(container("setup"),), restart_policy="Never")
     shown = status(the_pod, observed(instance("setup", exited=1)), terminating=True, finished=True)
     assert condition(shown, "Initialized").message == "containers with incomplete status: [setup]"
+
+
+def test_containers_that_waited_for_a_failed_init_container_go_on_waiting_at_the_end() -> None:
+    the_pod = pod(init_containers=(container("setup"),), restart_policy="Never")
+    shown = status(the_pod, observed(instance("setup", exited=1)), terminating=True, finished=True)
+    assert shown.container_statuses[0].state.waiting is not None
+
+
+def test_static_pod_that_ends_before_it_ran_is_not_shown_as_running() -> None:
+    # behaviours §4: "Phase at the end: Succeeded or Failed from exit codes; a non-static pod still Pending or Running
+    # becomes Failed."
+    assert status(pod(source="file"), observed(), terminating=True, finished=True).phase == "Pending"
