@@ -85,7 +85,9 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Lists, then watches, for ever."""
         delay = _BACK_OFF_MIN
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             try:
                 if not self._version:
                     await self._list()
@@ -102,7 +104,9 @@ class Reflector(Generic[T]):
                 wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
                 logger.warning("watch broke", extra={"path": self._path, "error": str(error), "retry_seconds": wait})
             await asyncio.sleep(wait)
-            delay = min(delay * 2, _BACK_OFF_MAX)
+            # A watch that lived for a while was well: what breaks it now has nothing to do with earlier failures.
+            lived = loop.time() - began - wait
+            delay = _BACK_OFF_MIN if lived > _BACK_OFF_MAX else min(delay * 2, _BACK_OFF_MAX)
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
