@@ -30,6 +30,7 @@ import pytest
 
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.cri.connection import connect
+from glasslet.runtime.errors import NotFound
 
 PAUSE = "glasslet.test/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -250,8 +251,9 @@ async def _remove_all_sandboxes(endpoint: str) -> None:
     try:
         for pod in await connection.runtime.list_pods():
             for sandbox in pod.sandboxes:
-                await connection.runtime.stop_sandbox(sandbox.id)
-                await connection.runtime.remove_sandbox(sandbox.id)
+                with contextlib.suppress(NotFound):  # what a killed agent had asked for may still be under way
+                    await connection.runtime.stop_sandbox(sandbox.id)
+                    await connection.runtime.remove_sandbox(sandbox.id)
     finally:
         await connection.close()
 
