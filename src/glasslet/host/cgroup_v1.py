@@ -30,7 +30,7 @@ class CgroupV1:
     version = 1
 
     def __init__(self, *, mounts: Mapping[str, str], hybrid: str = "", kernel: KernelFiles | None = None) -> None:
-        self._mounts = dict(mounts)
+        self.mounts = dict(mounts)
         self._kernel = kernel or KernelFiles()
         self._roots = (*unique(mounts), *([hybrid] if hybrid else []))
         self._needed = unique({name: mounts[name] for name in _NEEDED if name in mounts})
@@ -73,7 +73,7 @@ class CgroupV1:
 
     def own_processes(self, name: str) -> set[int]:
         """By the tree of devices, in which every process is put; else by that of memory."""
-        return processes_in(self._mounts.get("devices", self._mounts["memory"]) + name, below=False)
+        return processes_in(self.mounts.get("devices", self.mounts["memory"]) + name, below=False)
 
     def move(self, pid: int, name: str) -> None:
         """In every tree."""
@@ -83,8 +83,8 @@ class CgroupV1:
 
     def thaw(self, name: str) -> None:
         """A frozen process of version 1 does not even die."""
-        if "freezer" in self._mounts:
-            self._thaw(self._mounts["freezer"] + name)
+        if "freezer" in self.mounts:
+            self._thaw(self.mounts["freezer"] + name)
 
     def remove(self, name: str) -> bool:
         """From every tree; those that can go do, whatever holds the others."""
@@ -93,7 +93,7 @@ class CgroupV1:
 
     def _root_of(self, controller: str) -> str:
         try:
-            return self._mounts[controller]
+            return self.mounts[controller]
         except KeyError:
             raise OSError(errno.ENODEV, f"cgroup controller {controller} is not mounted") from None
 

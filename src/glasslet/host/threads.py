@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from glasslet.host.spare_threads import SpareThreads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -39,6 +39,7 @@ class HostThreads:
         self._recorder = recorder
         self._slots = asyncio.Semaphore(limit)
         self._running: dict[str, asyncio.Event] = {}
+        self._threads = SpareThreads()
 
     def running(self) -> tuple[str, ...]:
         """Keys of the calls that threads work on now, hung ones included."""
@@ -107,7 +108,7 @@ class HostThreads:
                 # The loop is closed: the agent is gone before the kernel answered.
                 return
 
-        threading.Thread(target=work, name=f"host: {key}", daemon=True).start()
+        self._threads.run(f"host: {key}", work)
         return answer
 
     def _end(self, key: str, ended: asyncio.Event) -> None:
