@@ -196,7 +196,9 @@ def _probe(it: Situation, container: str, which: str) -> str:
     if probe is None:
         return ""
     if probe.http_get is not None:
-        return f"http :{probe.http_get.port}{probe.http_get.path or '/'}"
+        # Without the query: there may be a token in it.
+        path = probe.http_get.path.partition("?")[0]
+        return f"http :{probe.http_get.port}{path or '/'}"
     if probe.tcp_socket is not None:
         return f"tcp :{probe.tcp_socket.port}"
     if probe.grpc is not None:
