@@ -128,6 +128,7 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
         volumes=VolumeUsage(places=lambda pod: volume_places(pod, root), period=60, threads=threads, clock=clock),
         node=NodeFacts(name="bench", memory=1 << 32, system=system),
         machine=MachineFacts(machine=read_machine(), topology=Sockets(), device=BlockDevices().name),
+        threads=threads,
     )
 
 

@@ -71,6 +71,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             device=BlockDevices().name,
             booted=booted,
         ),
+        threads=threads,
     )
 
 

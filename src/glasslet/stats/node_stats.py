@@ -13,12 +13,14 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.host.threads import HostCallStuck
+from glasslet.record.stations import WaitKind
 from glasslet.stats.cadvisor_page import MachineFacts, cadvisor_page
-from glasslet.stats.collector import MAX_AGE
+from glasslet.stats.collector import MAX_AGE, Threads
 from glasslet.stats.container_families import families
 from glasslet.stats.cpu_rates import CPURates
 from glasslet.stats.disk_usage import FilesystemFigures
@@ -68,6 +70,7 @@ class NodeStats:
         volumes: Volumes,
         node: NodeFacts,
         machine: MachineFacts,
+        threads: Threads,
         proc: str = "/proc",
     ) -> None:
         self._collector = collector
@@ -75,6 +78,7 @@ class NodeStats:
         self._volumes = volumes
         self._node = node
         self._machine = machine
+        self._threads = threads
         self._proc = proc
         self._pressure = Part.PRESSURE if node.psi else Part.NOTHING_MORE
         self._families = families(psi=node.psi)
@@ -113,7 +117,12 @@ class NodeStats:
         reading = await self._read(self._pressure | Part.NETWORK | Part.PROCESSES | Part.DETAILS)
         root = await self._disks.of_node()
         filesystems = {} if root is None else {self._device(root): root}
-        return cadvisor_page(reading, self._families, self._machine, filesystems)
+        # Writing thousands of lines takes long enough to keep everybody else waiting.
+        page = partial(cadvisor_page, reading, self._families, self._machine, filesystems)
+        try:
+            return await self._threads.run(page, on="page of container metrics", kind=WaitKind.QUEUE)
+        except HostCallStuck as error:
+            raise StatsUnavailable(str(error)) from error
 
     async def _read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading:
         try:

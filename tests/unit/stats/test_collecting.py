@@ -150,6 +150,7 @@ class Node:
             volumes=self.volumes,
             node=NodeFacts(name="node-1", memory=1000, system=self.system),
             machine=MachineFacts(machine=Machine(), topology=Sockets(), device=lambda _: ""),
+            threads=self.threads,
         )
 
     def volume_usage(self, period: float) -> VolumeUsage:
