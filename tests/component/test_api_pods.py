@@ -270,3 +270,14 @@ async def test_pod_with_a_finalizer_is_deleted_once_and_not_over_and_over() -> N
         await asyncio.sleep(120)
         assert agent.seen() is not None
         assert server.count("DELETE") == 1
+
+
+async def test_book_keeping_of_the_server_is_not_kept_in_memory() -> None:
+    server = FakeAPIServer()
+    async with running(server) as agent:
+        pod = api_pod()
+        pod["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]
+        server.put("pods", pod)
+        await agent.until_ready()
+        (kept,) = agent.desired.all()
+        assert kept.metadata.managed_fields == ()
