@@ -115,8 +115,8 @@ class ContainerStatuses:
             image_id=newest.image_ref or newest.image_id,
             container_id=self._id(newest.id),
             allocated_resources=container.resources.requests,
-            resources=container.resources if container.resources.requests or container.resources.limits else None,
-            volume_mounts=tuple(_mounts(container)) if newest.phase is ContainerPhase.RUNNING else (),
+            resources=container.resources,
+            volume_mounts=tuple(_mounts(container)),
             user=_user(newest),
         )
 
@@ -139,17 +139,23 @@ class ContainerStatuses:
         old = self._old.get(container.name)
         if self._was_running(container.name):
             return self._vanished(container)
-        if old is not None and old.state.terminated is not None and container.name not in self._facts.waiting:
+        ended = old.state.terminated if old is not None else None
+        if old is not None and ended is not None and ended.container_id and container.name not in self._facts.waiting:
             return old
         return ContainerStatus(
             name=container.name,
             state=self._waiting(container),
-            last_state=(old.last_state if old.state.terminated is None else old.state) if old else ContainerState(),
+            last_state=old.state
+            if old and ended and ended.container_id
+            else old.last_state
+            if old
+            else ContainerState(),
             ready=False,
             started=False,
             restart_count=old.restart_count if old else 0,
             image=container.image,
             image_id="",
+            volume_mounts=tuple(_mounts(container)),
         )
 
     def _vanished(self, container: AnyContainer) -> ContainerStatus:
@@ -158,12 +164,12 @@ class ContainerStatuses:
         comes_back = not self._ending() and restarts(self._pod, container, _KILLED)
         return msgspec.structs.replace(
             old,
-            state=self._waiting(container) if comes_back else _lost(_VANISHED),
-            last_state=_lost(_VANISHED_EARLIER) if comes_back else old.last_state,
+            state=self._waiting(container) if comes_back else _lost(_VANISHED, old.container_id),
+            last_state=_lost(_VANISHED_EARLIER, old.container_id) if comes_back else old.last_state,
             ready=False,
             started=False,
             restart_count=old.restart_count + (0 if self._facts.terminating else 1),
-            volume_mounts=(),
+            volume_mounts=tuple(_mounts(container)),
         )
 
     def _was_running(self, name: str) -> bool:
@@ -207,9 +213,12 @@ class ContainerStatuses:
         return f"{self._runtime}://{container}"
 
 
-def _lost(message: str) -> ContainerState:
+def _lost(message: str, container_id: str = "") -> ContainerState:
+    """`container_id`: of the instance that was seen running; "" for a container that never was seen at all."""
     return ContainerState(
-        terminated=ContainerStateTerminated(exit_code=_KILLED, reason="ContainerStatusUnknown", message=message)
+        terminated=ContainerStateTerminated(
+            exit_code=_KILLED, reason="ContainerStatusUnknown", message=message, container_id=container_id
+        )
     )
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from glasslet.api.container import Container
+from glasslet.api.container import Container, VolumeMount
 from glasslet.api.lifecycle import Probe
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import ContainerID, PodUID, SandboxID
@@ -272,3 +272,24 @@ def test_static_pod_that_ends_before_it_ran_is_not_shown_as_running() -> None:
     # behaviours §4: "Phase at the end: Succeeded or Failed from exit codes; a non-static pod still Pending or Running
     # becomes Failed."
     assert status(pod(source="file"), observed(), terminating=True, finished=True).phase == "Pending"
+
+
+def test_static_pod_that_ended_before_it_ran_never_turns_running_later() -> None:
+    ended = status(pod(source="file"), observed(), terminating=True, finished=True)
+    again = status(pod(source="file"), observed(), terminating=True, finished=True, previous=ended)
+    assert (again.phase, again.container_statuses) == ("Pending", ended.container_statuses)
+
+
+@pytest.mark.parametrize("seen", [None, observed(instance()), observed(instance(exited=1))])
+def test_mounts_are_listed_whatever_the_container_does(seen: ObservedPod | None) -> None:
+    # The status of a container that waits or ended names its mounts too: they follow from the spec alone.
+    mounts = (VolumeMount(name="v", mount_path="/v", read_only=True),)
+    shown = status(pod(container(volume_mounts=mounts)), seen).container_statuses[0].volume_mounts
+    assert [(mount.name, mount.recursive_read_only) for mount in shown] == [("v", "Disabled")]
+
+
+def test_a_container_without_resources_shows_that_it_has_none() -> None:
+    # behaviours §5: "resources: of non-running containers the allocated values"
+    shown = status(pod(), observed(instance())).container_statuses[0]
+    assert shown.resources is not None
+    assert msgspec.json.encode(shown.resources) == b"{}"
