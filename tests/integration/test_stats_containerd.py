@@ -45,6 +45,12 @@ class Node:
         answer: dict[str, Any] = json.loads(await self.text(f"/stats/summary{query}"))
         return answer
 
+    async def take_pods_away(self) -> None:
+        """With their mounts, which would outlive the agent."""
+        for manifest in self.agent.manifests.iterdir():
+            manifest.unlink()
+        await self.agent.wait_for(lambda rows: not rows)
+
     async def pod(self, name: str) -> dict[str, Any]:
         """One pod of it."""
         pods = (await self.summary())["pods"]
@@ -69,6 +75,7 @@ async def node(containerd: PrivateContainerd) -> AsyncIterator[Node]:
         await node.agent.wait_until_ready()
         node.cgroup_root = root.path
         yield node
+        await node.take_pods_away()
 
 
 @pytest.fixture
@@ -77,6 +84,7 @@ async def bare_node(containerd: PrivateContainerd) -> AsyncIterator[Node]:
     with running_node(containerd) as node:
         await node.agent.wait_until_ready()
         yield node
+        await node.take_pods_away()
 
 
 def limited(name: str, command: str, **limits: str) -> dict[str, Any]:
