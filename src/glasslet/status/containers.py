@@ -140,8 +140,10 @@ class ContainerStatuses:
         if self._was_running(container.name):
             return self._vanished(container)
         ended = old.state.terminated if old is not None else None
-        if old is not None and ended is not None and ended.container_id and container.name not in self._facts.waiting:
+        really_ended = ended is not None and bool(ended.container_id)
+        if old is not None and really_ended and container.name not in self._facts.waiting:
             return old
+        before = ContainerState() if old is None else old.state if really_ended else old.last_state
         return ContainerStatus(
             name=container.name,
             state=self._waiting(container),
