@@ -147,11 +147,7 @@ class ContainerStatuses:
         return ContainerStatus(
             name=container.name,
             state=self._waiting(container),
-            last_state=old.state
-            if old and ended and ended.container_id
-            else old.last_state
-            if old
-            else ContainerState(),
+            last_state=before,
             ready=False,
             started=False,
             restart_count=old.restart_count if old else 0,
