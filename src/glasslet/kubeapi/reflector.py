@@ -19,7 +19,8 @@ from msgspec import Struct
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.concurrency.jitter import jittered
-from glasslet.kubeapi.errors import APIError, Gone, Throttled
+from glasslet.kubeapi.errors import APIError, Gone
+from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchKind
 
 logger = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class Reflector(Generic[T]):
                 wait = jittered(_RELIST_PAUSE)
             except APIError as error:
                 self.problem = error
-                wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
+                wait = pause_after(error, delay)
                 logger.warning("watch broke", extra={"path": self._path, "error": str(error), "retry_seconds": wait})
             await asyncio.sleep(wait)
             # A watch that lived for a while was well: what breaks it now has nothing to do with earlier failures.

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN = 60.0
 _BACK_OFF_MIN = 1.0
-_BACK_OFF_MAX = 30.0
+_BACK_OFF_MAX = 5.0
 _WATCH_LAG = 10.0
 """Seconds that the watch may take to show what was made."""
 

@@ -24,9 +24,9 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_mirror
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
-from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound, Throttled
+from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound
+from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.stations import Station, WaitKind
@@ -209,7 +209,7 @@ class StatusManager:
                             return
                         delay = _BACK_OFF_MIN
                     except APIError as error:
-                        wait = jittered(max(delay, error.retry_after if isinstance(error, Throttled) else 0.0))
+                        wait = pause_after(error, delay)
                         logger.warning("status not accepted", extra={"error": str(error), "retry_seconds": wait})
                         with self._recorder.wait(WaitKind.BACK_OFF, on=f"status not accepted: {error.message}"):
                             await asyncio.sleep(wait)
