@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.agent import NODE, Agent
-from tests.fakes.containerd import PrivateContainerd
+from tests.fakes.containerd import PrivateContainerd, unmount_below
 from tests.fakes.control_plane import ControlPlane, is_ready, missing_requirement
 
 
@@ -52,13 +52,6 @@ def joined(controlplane: ControlPlane, containerd: PrivateContainerd, agent: Age
         containerd.remove_all_pods()
         unmount_below(agent.folder)
         controlplane.kubectl("delete", "node", NODE, "--ignore-not-found")
-
-
-def unmount_below(folder: Path) -> None:
-    """Volumes of pods that nobody took down: an agent that is killed leaves them."""
-    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):
-        subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
 
 
 def cluster_member(controlplane: ControlPlane, containerd: PrivateContainerd, folder: Path, **changed: object) -> Agent:

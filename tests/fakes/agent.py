@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+from tests.fakes.containerd import BUSYBOX, PrivateContainerd, unmount_below
 
 NODE = "node-a"
 
@@ -202,6 +202,7 @@ def agent_on(runtime: PrivateContainerd, folder: Path, **configuration: Any) -> 
     finally:
         agent.kill()
         runtime.remove_all_pods()
+        unmount_below(folder)
         _remove_log_links(folder)
 
 

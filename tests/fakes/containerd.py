@@ -147,7 +147,7 @@ class PrivateContainerd:
                 self._process.wait(10)
             self.kill()
         self._end_shims()
-        _unmount_below(self.folder)
+        unmount_below(self.folder)
         for namespace in namespaces:
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
         subprocess.run(["ip", "link", "delete", self.bridge], check=False, capture_output=True)
@@ -288,7 +288,8 @@ def _snapshotter(folder: Path) -> str:
     return "overlayfs" if mounted.returncode == 0 else "native"
 
 
-def _unmount_below(folder: Path) -> None:
+def unmount_below(folder: Path) -> None:
+    """Takes off every mount below a folder, deepest first."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):
         subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
