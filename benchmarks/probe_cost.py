@@ -12,10 +12,11 @@ import argparse
 import asyncio
 import gc
 import resource
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -151,13 +152,52 @@ async def measure(probe: Probe, *, pods: int, seconds: float) -> tuple[int, floa
     done = sum(len(results.last(PodRef("default", f"p{n}", PodUID(f"uid-{n}")))) for n in range(pods))
     before, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     await asyncio.sleep(seconds)
-    after, took = resource.getrusage(resource.RUSAGE_SELF), time.monotonic() - began
+    used, took = _used(before), time.monotonic() - began
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert done >= pods
     assert len(changed) == pods, "not all passed"
-    used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return round(pods * took / probe.period_seconds), used
+
+
+async def bare(port: int) -> None:
+    """One GET with nothing around it: connect, send, read to the end, close."""
+    loop = asyncio.get_running_loop()
+    with socket.socket() as sock:
+        sock.setblocking(False)
+        await loop.sock_connect(sock, ("127.0.0.1", port))
+        await loop.sock_sendall(sock, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        while await loop.sock_recv(sock, 65536):
+            pass
+
+
+async def with_aiohttp(port: int) -> None:
+    """The same with the HTTP client that the agent uses elsewhere."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with (
+        aiohttp.ClientSession(connector=connector) as session,
+        session.get(f"http://127.0.0.1:{port}/") as answer,
+    ):
+        await answer.read()
+
+
+async def paced(get: Callable[[int], Awaitable[None]], port: int, pause: float, seconds: float) -> float:
+    """CPU seconds of each, at the pace of the probes: what runs seldom finds its caches cold."""
+    await get(port)
+    before, count = resource.getrusage(resource.RUSAGE_SELF), 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        await get(port)
+        count += 1
+        await asyncio.sleep(pause)
+    return _used(before) / count
+
+
+def _used(before: resource.struct_rusage) -> float:
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 async def run(pods: int, period: int, seconds: float) -> None:
@@ -171,6 +211,9 @@ async def run(pods: int, period: int, seconds: float) -> None:
         }
         print(f"{pods} pods, one readiness probe every {period} s, {seconds:.0f} s each\n")
         print(f"{'kind':22}{'ms CPU a probe':>16}{'% of a core':>14}")
+        for name, one in {"GET, bare sockets": bare, "GET, aiohttp": with_aiohttp}.items():
+            used = await paced(one, http, period / pods, seconds)
+            print(f"{name:22}{1000 * used:16.3f}{100 * used * pods / period:14.2f}")
         for name, handler in kinds.items():
             count, used = await measure(replace(handler, period_seconds=period), pods=pods, seconds=seconds)
             print(f"{name:22}{1000 * used / count:16.3f}{100 * used / seconds:14.2f}")

@@ -13,8 +13,7 @@ import pytest
 
 from glasslet.probes.grpc_health import encode_service, probe_grpc
 from glasslet.probes.results import Verdict
-
-LOOPBACK = "127.0.0.1"
+from tests.fakes.loopback_server import LOOPBACK, listening
 
 
 class Health(grpc.GenericRpcHandler):
@@ -50,6 +49,7 @@ async def serving(*handlers: grpc.GenericRpcHandler) -> AsyncIterator[int]:
         yield port
     finally:
         await server.stop(0)
+        await asyncio.sleep(0.1)
 
 
 async def test_a_serving_server_passes() -> None:
@@ -58,7 +58,7 @@ async def test_a_serving_server_passes() -> None:
     async with serving(health) as port:
         answer = await probe_grpc(LOOPBACK, port, "", timeout=5)
     assert answer.verdict is Verdict.SUCCESS
-    assert health.asked[0]["user-agent"].startswith("kube-probe/1.34 ")
+    assert health.asked[0]["user-agent"] == "kube-probe/1.34"
     assert answer.parts.connect is not None
     assert answer.parts.first_byte is not None
 
@@ -111,3 +111,29 @@ async def test_each_probe_connects_anew() -> None:
     async with serving(Health(_=1)) as port:
         assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is Verdict.SUCCESS
     assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is Verdict.FAILURE
+
+
+async def test_something_else_than_grpc_is_no_connection() -> None:
+    async def web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    async with listening(web) as port:
+        answer = await probe_grpc(LOOPBACK, port, "", timeout=1)
+    assert answer.verdict is Verdict.FAILURE
+    assert answer.output.startswith(f'timeout: failed to connect service "127.0.0.1:{port}" within 1s')
+
+
+async def test_a_server_that_comes_up_within_the_time_is_reached() -> None:
+    with socket.socket() as sock:
+        sock.bind((LOOPBACK, 0))
+        port = sock.getsockname()[1]
+    probing = asyncio.create_task(probe_grpc(LOOPBACK, port, "", timeout=5))
+    await asyncio.sleep(0.2)
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers([Health(_=1)])
+    server.add_insecure_port(f"{LOOPBACK}:{port}")
+    await server.start()
+    assert (await probing).verdict is Verdict.SUCCESS
+    await server.stop(0)
+    await asyncio.sleep(0.1)

@@ -1,69 +1,104 @@
-"""grpc probes: the health protocol (grpc.health.v1.Health/Check) in the clear. Loaded only where such a probe exists.
-
-Each probe has a channel of its own: one that is kept would hide that no new connection can be opened.
-"""
+"""grpc probes: the health protocol (grpc.health.v1.Health/Check) in the clear. Loaded only where such a probe is."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from time import perf_counter
-
-import grpc
-import grpc.aio
-from msgspec.structs import replace
 
 from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
+from glasslet.probes.connection import Connection, ConnectionFailed, Stopwatch, connect
 from glasslet.probes.exec_command import go_seconds, grpc_error
-from glasslet.probes.results import Parts, Verdict
+from glasslet.probes.grpc_call import OK, UNAVAILABLE, UNIMPLEMENTED, Answered, NotHTTP2, UnaryCall
+from glasslet.probes.results import Verdict
 
 _CHECK = "/grpc.health.v1.Health/Check"
 _STATUSES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 _SERVING = 1
-_OPTIONS = (
-    ("grpc.primary_user_agent", USER_AGENT),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.max_receive_message_length", 64 * 1024),
-)
+_CODES = (
+    "OK", "CANCELED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
+_PAUSE_FIRST = 0.1
+"""Seconds before connecting is tried again, within the time of one probe; doubles."""
 
 
 async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> Answer:
     """One health check within `timeout` seconds, connecting included."""
-    address = join_host_port(host, port)
-    parts = Parts()
-    began = perf_counter()
-    connected = False
-    channel = grpc.aio.insecure_channel(f"{'ipv6' if ':' in host else 'ipv4'}:{address}", options=_OPTIONS)
+    check = _Check(host, port)
     try:
         async with asyncio.timeout(timeout):
-            await channel.channel_ready()
-            connected = True
-            parts = Parts(connect=perf_counter() - began)
-            check: Callable[..., grpc.aio.UnaryUnaryCall[bytes, int]] = channel.unary_unary(
-                _CHECK, request_serializer=_plain, response_deserializer=serving_status
-            )
-            status = await check(encode_service(service))
-            parts = replace(parts, first_byte=perf_counter() - began - (parts.connect or 0.0))
+            answered = await check.run(service, timeout)
     except TimeoutError:
-        if connected:
-            output = f"timeout: health rpc did not complete within {go_seconds(timeout)}"
-        else:
-            limit = go_seconds(timeout)
-            output = f'timeout: failed to connect service "{address}" within {limit}: context deadline exceeded'
-        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, timed_out=True, parts=parts)
-    except grpc.aio.AioRpcError as error:
-        output = _in_words(error)
-        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, parts=parts)
+        return _failed(check.too_late(timeout), check, timed_out=True)
     finally:
-        await channel.close(None)
+        check.close()
+    if answered.code != OK:
+        return _failed(_in_words(answered), check)
+    try:
+        status = serving_status(answered.message)
+    except ValueError as error:
+        return _failed(f"error: health rpc probe failed: {grpc_error('INTERNAL', str(error))}", check)
     if status != _SERVING:
-        output = f'service unhealthy (responded with "{_STATUSES.get(status, str(status))}")'
-        return Answer(verdict=Verdict.FAILURE, output=output, brief=output, parts=parts)
-    return Answer(verdict=Verdict.SUCCESS, brief="service healthy", parts=parts)
+        return _failed(f'service unhealthy (responded with "{_STATUSES.get(status, str(status))}")', check)
+    return Answer(verdict=Verdict.SUCCESS, brief="service healthy", parts=check.watch.parts)
+
+
+class _Check:
+    """One probe: a connection that both sides have greeted each other on, and the call."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.watch = Stopwatch()
+        self._host = host
+        self._port = port
+        self._connection: Connection | None = None
+        self._greeted = False
+
+    async def run(self, service: str, timeout: float) -> Answered:
+        """How the call ended. Tries to connect for as long as it is let."""
+        call = await self._connected()
+        self._greeted = True
+        headers = {
+            ":authority": join_host_port(self._host, self._port),
+            "content-type": "application/grpc",
+            "user-agent": USER_AGENT,
+            "grpc-timeout": f"{round(timeout * 1000)}m",
+        }
+        try:
+            return await call.call(_CHECK, encode_service(service), headers)
+        except (ConnectionFailed, NotHTTP2) as error:
+            return Answered(code=UNAVAILABLE, details=str(error))
+        finally:
+            self.watch.end("first_byte")
+
+    def too_late(self, timeout: float) -> str:
+        """What to tell when time is over."""
+        limit = go_seconds(timeout)
+        if self._greeted:
+            return f"timeout: health rpc did not complete within {limit}"
+        address = join_host_port(self._host, self._port)
+        return f'timeout: failed to connect service "{address}" within {limit}: context deadline exceeded'
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _connected(self) -> UnaryCall:
+        pause = _PAUSE_FIRST
+        while True:
+            try:
+                sock = await connect(self._host, self._port, resolve=_nobody, watch=self.watch)
+                self._connection = Connection(sock)
+                call = UnaryCall(self._connection)
+                self.watch.begin()
+                await call.greet()
+            except (ConnectionFailed, NotHTTP2):
+                self.close()
+            else:
+                return call
+            await asyncio.sleep(pause)
+            pause *= 2
 
 
 def encode_service(service: str) -> bytes:
@@ -93,10 +128,6 @@ def serving_status(message: bytes) -> int:
     return status
 
 
-def _plain(message: bytes) -> bytes:
-    return message
-
-
 def _varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
@@ -118,8 +149,17 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
     raise ValueError("no health answer")
 
 
-def _in_words(error: grpc.aio.AioRpcError) -> str:
-    code, details = error.code(), error.details() or ""
-    if code is grpc.StatusCode.UNIMPLEMENTED:
-        return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {details}"
-    return f"error: health rpc probe failed: {grpc_error(code.name, details)}"
+def _failed(output: str, check: _Check, *, timed_out: bool = False) -> Answer:
+    return Answer(verdict=Verdict.FAILURE, output=output, brief=output, timed_out=timed_out, parts=check.watch.parts)
+
+
+def _in_words(answered: Answered) -> str:
+    if answered.code == UNIMPLEMENTED:
+        told = answered.details
+        return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {told}"
+    code = _CODES[answered.code] if answered.code < len(_CODES) else f"CODE({answered.code})"
+    return f"error: health rpc probe failed: {grpc_error(code, answered.details)}"
+
+
+async def _nobody(host: str) -> tuple[str, ...]:
+    raise OSError(f"{host} is no address")
