@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
 from glasslet.probes.connection import Connection, ConnectionFailed, Stopwatch, connect
@@ -89,6 +90,8 @@ class _Check:
         while True:
             try:
                 sock = await connect(self._host, self._port, resolve=_nobody, watch=self.watch)
+                # Several small writes: without this each would wait for the one before to be acknowledged.
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._connection = Connection(sock)
                 call = UnaryCall(self._connection)
                 self.watch.begin()
