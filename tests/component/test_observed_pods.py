@@ -508,3 +508,31 @@ async def test_a_slow_read_of_the_whole_pod_does_not_hide_a_part_read_meanwhile(
         assert pod is not None
         assert [s.id for s in pod.sandboxes] == [sandbox]
         assert [c.id for c in pod.containers] == [container]
+
+
+async def test_hints_about_what_an_own_call_changes_wait_for_its_own_read() -> None:
+    async with world() as w:
+        uid, _, container = await start_pod(w.runtime)
+        await w.observed.refresh(uid)
+        await asyncio.sleep(2)
+        before = len(w.runtime.calls)
+        with w.observed.changing(uid, container):
+            await w.runtime.stop_container(container, 5)
+            await asyncio.sleep(1)
+            await w.observed.refresh_container(ref(), container)
+        await asyncio.sleep(1)
+        assert calls_of(w.runtime, before) == [Verb.STOP_CONTAINER, Verb.CONTAINER_STATUS]
+
+
+async def test_a_hint_that_waited_is_followed_when_the_own_read_did_not_show_it() -> None:
+    async with world() as w:
+        uid, _, container = await start_pod(w.runtime)
+        await w.observed.refresh(uid)
+        with w.observed.changing(uid, container):
+            await w.observed.refresh_container(ref(), container)
+            w.runtime.kill(container, code=9)
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)
+        pod = w.observed.get(uid)
+        assert pod is not None
+        assert pod.containers[0].exit_code == 9

@@ -26,6 +26,28 @@ def ended_after(agent: Agent, name: str, since: float) -> float:
     return round((finished - agent.clock.start).total_seconds() - since, 1)
 
 
+async def test_a_pods_end_takes_one_read_of_what_was_stopped_and_one_of_what_is_left() -> None:
+    async with running_agent() as agent:
+        one = pod()
+        agent.add(one)
+        await agent.until_running("main")
+        await asyncio.sleep(2)
+        before = len(agent.runtime.calls)
+        agent.remove(one)
+        await agent.until_gone()
+        await asyncio.sleep(5)
+        whole = [Verb.LIST_POD_SANDBOX, Verb.LIST_CONTAINERS]
+        assert [call.verb for call in agent.runtime.calls[before:]] == [
+            Verb.STOP_CONTAINER,
+            Verb.CONTAINER_STATUS,
+            Verb.STOP_POD_SANDBOX,
+            *whole,
+            Verb.REMOVE_CONTAINER,
+            Verb.REMOVE_POD_SANDBOX,
+            *whole,
+        ]
+
+
 async def test_a_removed_pod_leaves_nothing_behind() -> None:
     async with running_agent() as agent:
         one = pod()

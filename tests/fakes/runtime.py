@@ -407,7 +407,7 @@ class FakeRuntime:
         pod = self._observe(uid, started, details=True)
         return pod if pod.sandboxes or pod.containers else None
 
-    async def hints(self) -> AsyncIterator[RuntimeHint]:
+    async def hints(self, wanted: Callable[[RuntimeHint], bool] = bool) -> AsyncIterator[RuntimeHint]:
         await self._enter(Verb.GET_CONTAINER_EVENTS)
         if not self.serves_hints:
             raise RuntimeRejected(Verb.GET_CONTAINER_EVENTS, "unknown method", code="UNIMPLEMENTED")

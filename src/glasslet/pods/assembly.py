@@ -53,7 +53,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         return ips[0] if ips else ""
 
     hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip)
-    killer = ContainerKiller(runtime=runtime, hooks=hooks, report=report)
+    killer = ContainerKiller(runtime=runtime, observed=observed, hooks=hooks, report=report)
     sandboxes = SandboxCreator(
         runtime=runtime, observed=observed, node=node, network_error=services.network_error, report=report
     )

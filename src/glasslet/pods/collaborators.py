@@ -42,8 +42,8 @@ class Observed(Protocol):
     ) -> ObservedPod | None:
         """The same for one container, which lives in that sandbox, if it is known. Raises RuntimeCallError."""
 
-    def changing(self, uid: PodUID) -> AbstractContextManager[None]:
-        """While the body makes something of this pod in the runtime and reads it back."""
+    def changing(self, uid: PodUID, *ids: str) -> AbstractContextManager[None]:
+        """While the body makes something of this pod in the runtime, or changes these ids, and reads it back."""
 
     def subscribe(
         self, callback: Callable[[PodUID, ObservedPod | None, ObservedPod | None], None]

@@ -153,7 +153,6 @@ class Executor:
         )
         try:
             await self._verbs.killer.kill(one)
-            await self._verbs.stopper.look(memory.pod)
         except RuntimeCallError as error:
             raise runtime_failed(action.name, error) from error
 

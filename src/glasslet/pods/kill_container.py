@@ -1,9 +1,10 @@
-"""Ending one container: preStop hook, turn, TERM, grace, KILL."""
+"""Ending one container: preStop hook, turn, TERM, grace, KILL, and one read of how it ended."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.pods.collaborators import NORMAL, WARNING
+from glasslet.pods.collaborators import NORMAL, WARNING, Observed
 from glasslet.pods.grace import MIN_CONTAINER_GRACE
 from glasslet.pods.hooks import HookFailed, HookRunner
 from glasslet.pods.planner import Role
@@ -41,15 +42,16 @@ Turn = Callable[[], Awaitable[None]]
 class ContainerKiller:
     """Ends containers within their grace period."""
 
-    def __init__(self, *, runtime: RuntimeService, hooks: HookRunner, report: Reporting) -> None:
+    def __init__(self, *, runtime: RuntimeService, observed: Observed, hooks: HookRunner, report: Reporting) -> None:
         self._runtime = runtime
+        self._observed = observed
         self._hooks = hooks
         self._recorder = report.recorder
         self._events = report.events
         self._clock = report.clock
 
     async def kill(self, one: Condemned, *, turn: Turn | None = None) -> None:
-        """Runs the preStop hook, waits for the turn, stops the container. Raises RuntimeCallError."""
+        """Runs the preStop hook, waits for the turn, stops the container, reads it. Raises RuntimeCallError."""
         ref, name = pod_ref(one.pod), one.container.name
         self._events(ref, NORMAL, "Killing", one.message, one.role.field_path(name))
         with (
@@ -62,11 +64,10 @@ class ContainerKiller:
             left = max(left, MIN_CONTAINER_GRACE)
             until = self._clock.now() + timedelta(seconds=left)
             wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
-            try:
-                with wait:
+            with self._observed.changing(ref.uid, one.id):
+                with wait, suppress(NotFound):
                     await self._runtime.stop_container(one.id, left)
-            except NotFound:
-                return
+                await self._observed.refresh_container(ref, one.id)
 
     async def _pre_stop(self, one: Condemned) -> int:
         """Runs the hook; the whole seconds it took. A hook that outlasts the grace is abandoned, not killed."""

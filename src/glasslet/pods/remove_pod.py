@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from glasslet.api.pod_ref import PodRef
 from glasslet.pods.collaborators import Observed, PodFiles
 from glasslet.pods.planner import POD_LEVEL, RemoveContainer
@@ -53,11 +55,11 @@ class PodRemover:
         observed = self._observed.get(ref.uid)
         if observed is None:
             return
-        for instance in observed.containers:
-            await self._remove_instance(ref, instance)
-        for sandbox in observed.sandboxes:
-            try:
-                await self._runtime.remove_sandbox(sandbox.id)
-            except NotFound:
-                continue
-        await self._observed.refresh(ref.uid)
+        every = (*(c.id for c in observed.containers), *(s.id for s in observed.sandboxes))
+        with self._observed.changing(ref.uid, *every):
+            for instance in observed.containers:
+                await self._remove_instance(ref, instance)
+            for sandbox in observed.sandboxes:
+                with suppress(NotFound):
+                    await self._runtime.remove_sandbox(sandbox.id)
+            await self._observed.refresh(ref.uid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from glasslet.api.codec import DecodeError, decode
 from glasslet.api.container import Container
@@ -41,26 +42,29 @@ class PodStopper:
         await self.stop(pod, grace=grace)
 
     async def look(self, pod: Pod) -> None:
-        """Reads the pod after one of its containers was stopped. Raises RuntimeCallError."""
+        """Reads the pod after some of its containers were removed. Raises RuntimeCallError."""
         await self._observed.refresh(pod_ref(pod).uid)
 
     async def stop(self, pod: Pod, *, grace: int) -> None:
         """Afterwards nothing of the pod runs, no sandbox is ready. `grace`: seconds. Raises StepFailed."""
         uid = pod_ref(pod).uid
         try:
-            observed = await self._observed.refresh(uid)
+            known = self._observed.settled(uid)
+            observed = self._observed.get(uid) if known else await self._observed.refresh(uid)
+            if observed is None and known:
+                # What is there to be stopped may be known a little late; that there is nothing has to be true.
+                observed = await self._observed.refresh(uid)
             if observed is None:
                 return
             running = [c for c in observed.containers if c.phase in _TO_STOP]
             failures = await self._kill_all(pod, running, grace)
             if failures:
                 raise runtime_failed(POD_LEVEL, failures[0])
-            for sandbox in observed.sandboxes:
-                try:
-                    await self._runtime.stop_sandbox(sandbox.id)
-                except NotFound:
-                    continue
-            left = await self._observed.refresh(uid)
+            with self._observed.changing(uid, *(sandbox.id for sandbox in observed.sandboxes)):
+                for sandbox in observed.sandboxes:
+                    with suppress(NotFound):
+                        await self._runtime.stop_sandbox(sandbox.id)
+                left = await self._observed.refresh(uid)
         except RuntimeCallError as error:
             raise runtime_failed(POD_LEVEL, error) from error
         if left is not None and left.running():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from msgspec import Struct
@@ -75,8 +75,9 @@ class RuntimeService(Protocol):
     async def read_pod(self, uid: PodUID) -> ObservedPod | None:
         """One pod in full detail (sandbox and container status calls included); None if the runtime knows nothing."""
 
-    def hints(self) -> AsyncIterator[RuntimeHint]:
-        """Endless stream of hints that something changed; ends by raising `RuntimeCallError` when it cannot go on."""
+    def hints(self, wanted: Callable[[RuntimeHint], bool] = ...) -> AsyncIterator[RuntimeHint]:
+        """Endless stream of hints that something changed; ends by raising `RuntimeCallError` when it cannot go on.
+        `wanted` may be asked, when a hint is due, whether it would say anything new."""
 
 
 class RuntimeStats(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from grpc.aio import AioRpcError, Channel
 
 from glasslet.runtime.cri._generated import containerd_events_pb2, containerd_task_events_pb2
-from glasslet.runtime.cri.hints import Due, Settled, scheduled_hints
+from glasslet.runtime.cri.hints import Due, Settled, Wanted, scheduled_hints
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.protocols import RuntimeHint
@@ -33,9 +33,9 @@ class ContainerdEvents:
             response_deserializer=containerd_events_pb2.Envelope.FromString,
         )
 
-    async def __call__(self) -> AsyncIterator[RuntimeHint]:
+    async def __call__(self, wanted: Wanted) -> AsyncIterator[RuntimeHint]:
         """Endless; raises RuntimeCallError (UNIMPLEMENTED where the runtime is no containerd)."""
-        async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled):
+        async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled, wanted):
             yield hint
 
     async def _envelopes(self) -> AsyncGenerator[containerd_events_pb2.Envelope, None]:

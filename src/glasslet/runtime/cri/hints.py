@@ -7,8 +7,9 @@ and nothing would follow. Each source therefore says when a hint is due and whet
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import NamedTuple, TypeVar
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from typing import NamedTuple, Protocol, TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.runtime.cri._generated import runtime_pb2
@@ -18,8 +19,10 @@ from glasslet.runtime.errors import RuntimeRejected, RuntimeUnavailable
 from glasslet.runtime.protocols import RuntimeHint
 
 T = TypeVar("T")
-Settled = Callable[[str], Awaitable[bool]]
-"""Does the CRI already answer that the container or sandbox of this id runs no more?"""
+Settled = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Of these containers and sandboxes, of which does the CRI answer already that they run no more?"""
+Wanted = Callable[[RuntimeHint], bool]
+"""Does anybody want this hint, as things stand? What is known already needs no question to the CRI."""
 
 SUBSCRIPTION_TAKES = 0.1
 """Seconds after which a stream just opened is surely subscribed: then one hint says that anything may have changed, so
@@ -28,6 +31,8 @@ SETTLING_LIMIT = 3.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
 _TICK = 0.001
 """What is due within a millisecond is due now: no timer is set for less."""
+_REST = 4
+"""After a question to the CRI comes a pause of so many times what it took: a busy runtime is asked less."""
 
 
 class Due(NamedTuple):
@@ -45,68 +50,117 @@ class _Waiting(NamedTuple):
     until: float
 
 
+class _Schedule:
+    """Hints that are not due yet; `changed` is set when the next one comes sooner than `wakes_at`."""
+
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[RuntimeHint, _Waiting] = {}
+        self._wakes_at = math.inf
+
+    def plan(self, due: Due) -> None:
+        now = self._loop.time()
+        self._put(_Waiting(due, now + due.after, _FIRST_RETRY, now + due.after + SETTLING_LIMIT))
+
+    def again(self, item: _Waiting, not_before: float) -> None:
+        """Asked in vain: later, unless the same was planned anew meanwhile."""
+        if item.due.hint not in self._waiting:
+            at = max(self._loop.time() + item.retry, not_before)
+            self._put(item._replace(at=at, retry=min(2 * item.retry, _LONGEST_RETRY)))
+
+    def take_ripe(self) -> list[_Waiting]:
+        now = self._loop.time() + _TICK
+        ripe = [item for item in self._waiting.values() if item.at <= now]
+        for item in ripe:
+            del self._waiting[item.due.hint]
+        return ripe
+
+    async def wait(self) -> None:
+        """Until something is ripe, or `changed` was set."""
+        self._wakes_at = min((item.at for item in self._waiting.values()), default=math.inf)
+        timer = None if self._wakes_at == math.inf else self._loop.call_at(self._wakes_at, self.changed.set)
+        try:
+            await self.changed.wait()
+        finally:
+            self.changed.clear()
+            if timer is not None:
+                timer.cancel()
+
+    def _put(self, item: _Waiting) -> None:
+        self._waiting[item.due.hint] = item
+        if item.at < self._wakes_at:
+            self.changed.set()
+
+
 async def scheduled_hints(
-    events: AsyncGenerator[T, None], due: Callable[[T], Due | None], settled: Settled
+    events: AsyncGenerator[T, None], due: Callable[[T], Due | None], settled: Settled, wanted: Wanted
 ) -> AsyncIterator[RuntimeHint]:
     """The hints for these events, each when it is due. Raises what `events` raises, RuntimeUnavailable when it ends."""
+    schedule = _Schedule()
+    schedule.plan(Due(RuntimeHint(kind="subscribed"), after=SUBSCRIPTION_TAKES))
+    reading = asyncio.ensure_future(_plan_all(events, due, schedule))  # owned by this generator: cancelled below
+    reading.add_done_callback(lambda _: schedule.changed.set())
+    ask_at = 0.0
     loop = asyncio.get_running_loop()
-    waiting = [_plan(Due(RuntimeHint(kind="subscribed"), after=SUBSCRIPTION_TAKES), loop.time())]
-    reading = asyncio.ensure_future(_next(events))  # owned by this generator: cancelled below
     try:
-        while True:
-            pause = max(0.0, min(w.at for w in waiting) - loop.time()) if waiting else None
-            done, _ = await asyncio.wait({reading}, timeout=pause)
-            if done:
-                event = reading.result()
-                reading = asyncio.ensure_future(_next(events))
-                if (planned := due(event)) is not None:
-                    waiting = [w for w in waiting if w.due.hint != planned.hint]
-                    waiting.append(_plan(planned, loop.time()))
-            now = loop.time() + _TICK
-            ripe = [w for w in waiting if w.at <= now]
-            waiting = [w for w in waiting if w.at > now]
-            for item in ripe:
-                if item.due.must_settle and now < item.until and not await settled(item.due.hint.id or ""):
-                    later = min(2 * item.retry, _LONGEST_RETRY)
-                    waiting.append(item._replace(at=loop.time() + item.retry, retry=later))
-                else:
+        while not reading.done():
+            await schedule.wait()
+            unsettled = []
+            for item in schedule.take_ripe():
+                if not item.due.must_settle or loop.time() >= item.until:
                     yield item.due.hint
+                elif wanted(item.due.hint):
+                    unsettled.append(item)
+            over: Collection[str] = ()
+            if unsettled and (began := loop.time()) >= ask_at - _TICK:
+                over = await settled([item.due.hint.id or "" for item in unsettled])
+                ask_at = loop.time() + _REST * (loop.time() - began)
+            for item in unsettled:
+                if item.due.hint.id in over:
+                    yield item.due.hint
+                else:
+                    schedule.again(item, ask_at)
+        reading.result()
     finally:
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         await events.aclose()
 
 
-def _plan(due: Due, now: float) -> _Waiting:
-    return _Waiting(due, now + due.after, _FIRST_RETRY, now + due.after + SETTLING_LIMIT)
-
-
-async def _next(events: AsyncIterator[T]) -> T:
+async def _plan_all(events: AsyncIterator[T], due: Callable[[T], Due | None], schedule: _Schedule) -> None:
     async for event in events:
-        return event
+        if (planned := due(event)) is not None:
+            schedule.plan(planned)
     raise RuntimeUnavailable(Verb.GET_CONTAINER_EVENTS, "the runtime closed the event stream")
+
+
+class HintSource(Protocol):
+    """Where hints come from; ends by raising RuntimeCallError."""
+
+    def __call__(self, wanted: Wanted) -> AsyncIterator[RuntimeHint]: ...
 
 
 class RuntimeHints:
     """GetContainerEvents where the runtime serves it, else `otherwise` (containerd's event service)."""
 
-    def __init__(self, *, calls: Calls, otherwise: Callable[[], AsyncIterator[RuntimeHint]]) -> None:
+    def __init__(self, *, calls: Calls, otherwise: HintSource) -> None:
         self._calls = calls
         self._otherwise = otherwise
         self._served = True
 
-    async def __call__(self) -> AsyncIterator[RuntimeHint]:
+    async def __call__(self, wanted: Wanted) -> AsyncIterator[RuntimeHint]:
         """Endless; raises RuntimeCallError when the stream breaks or there is none."""
         if self._served:
             events = self._calls.stream(Verb.GET_CONTAINER_EVENTS, runtime_pb2.GetEventsRequest())
             try:
-                async for hint in scheduled_hints(events, _due_of_event, _at_once):
+                async for hint in scheduled_hints(events, _due_of_event, _at_once, wanted):
                     yield hint
             except RuntimeRejected as error:
                 if error.code != "UNIMPLEMENTED":
                     raise
                 self._served = False
-        async for hint in self._otherwise():
+        async for hint in self._otherwise(wanted):
             yield hint
 
 
@@ -125,5 +179,5 @@ def _due_of_event(event: runtime_pb2.ContainerEventResponse) -> Due:
     return Due(RuntimeHint(id=event.container_id or None, uid=PodUID(uid) if uid else None, kind=kind))
 
 
-async def _at_once(_: str) -> bool:
-    return True
+async def _at_once(subjects: Collection[str]) -> Collection[str]:
+    return subjects

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
@@ -22,6 +21,7 @@ from glasslet.runtime.cri.decode_stats import decode_container_usage, decode_san
 from glasslet.runtime.cri.encode_container import encode_container
 from glasslet.runtime.cri.encode_linux import encode_resources
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
+from glasslet.runtime.cri.hints import HintSource
 from glasslet.runtime.cri.labels import POD_UID
 from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
 from glasslet.runtime.cri.timeouts import Timeouts
@@ -37,10 +37,8 @@ KUBELET_API_VERSION = "0.1.0"
 """What a kubelet says of itself in Version; runtimes of v1 do not look at it."""
 
 
-class HintSource(Protocol):
-    """Where hints come from; ends by raising RuntimeCallError."""
-
-    def __call__(self) -> AsyncIterator[RuntimeHint]: ...
+def _everything(_: RuntimeHint) -> bool:
+    return True
 
 
 async def ask_version(calls: Calls, *, timeout: float) -> RuntimeInfo:
@@ -266,9 +264,9 @@ class CRIRuntime:
         )
         return tuple(decode_sandbox_usage(stats) for stats in answer.stats)
 
-    def hints(self) -> AsyncIterator[RuntimeHint]:
+    def hints(self, wanted: Callable[[RuntimeHint], bool] = _everything) -> AsyncIterator[RuntimeHint]:
         """Hints from wherever this runtime gives them."""
-        return self._hint_source()
+        return self._hint_source(wanted)
 
     async def _list_sandboxes(self, only: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:
         request = pod_sandbox_pb2.ListPodSandboxRequest(filter=only)

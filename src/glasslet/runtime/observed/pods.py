@@ -29,11 +29,11 @@ from glasslet.runtime.observed.diff import changes
 from glasslet.runtime.observed.gate import Gate
 from glasslet.runtime.observed.health import THRESHOLD, Freshness
 from glasslet.runtime.observed.hints import HintStream
-from glasslet.runtime.observed.news import is_news
+from glasslet.runtime.observed.news import is_news, is_over
+from glasslet.runtime.observed.own_changes import OwnChanges
 from glasslet.runtime.observed.parts import Part, PartRead, ReadOrder, with_part, with_parts
 from glasslet.runtime.observed.reads import PodReads
 from glasslet.runtime.observed.snapshots import differs_from_list, same_content, with_last_ips
-from glasslet.runtime.observed.strangers import Strangers
 from glasslet.runtime.protocols import RuntimeHint, RuntimeService
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class ObservedPods:
         self._unread: dict[PodUID, float] = {}
         self._reading: set[PodUID] = set()
         self._order = ReadOrder()
-        self._strangers = Strangers(ask=self._relist_due_now, patience=self._periods.stranger)
+        self._own = OwnChanges(judge=self._judge, ask=self._relist_due_now, patience=self._periods.stranger)
         self._subscribers: list[Subscriber] = []
         self._relist_due = asyncio.Event()
         self._relist_failed = False
@@ -104,7 +104,9 @@ class ObservedPods:
         self._freshness = Freshness(clock=clock, threshold=self._periods.threshold)
         self._reads = PodReads(read=self._read, recorder=recorder)
         self._gate = Gate(limit=self._periods.parallel_reads, slow_after=self._periods.slow_after)
-        self._hints = HintStream(open_stream=runtime.hints, on_hint=self._on_hint, on_alive=self._on_hints_alive)
+        self._hints = HintStream(
+            open_stream=lambda: runtime.hints(self._is_wanted), on_hint=self._on_hint, on_alive=self._on_hints_alive
+        )
         self._group: asyncio.TaskGroup | None = None
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -141,15 +143,17 @@ class ObservedPods:
         return await self._refresh_part(pod, container, lambda: self._runtime.container_status(container, home))
 
     @contextmanager
-    def changing(self, uid: PodUID) -> Iterator[None]:
-        """While the body makes something of this pod and reads it back. Hints of ids that nobody knows wait for its
-        end, because they most likely tell of just that. A body that fails leaves the pod unsettled: who knows what it
-        has made."""
+    def changing(self, uid: PodUID, *ids: str) -> Iterator[None]:
+        """While the body makes something of this pod, or changes what has these ids, and reads it back. Hints about
+        that wait for its end. A body that fails leaves the pod unsettled until it is read: who knows what was done."""
         try:
-            with self._strangers.changing(uid):
+            with self._own.changing(uid, ids):
                 yield
-        except BaseException:
+        except asyncio.CancelledError:
             self._unread[uid] = self._clock.monotonic()
+            raise
+        except Exception:
+            self._reread(uid)
             raise
 
     def subscribe(self, callback: Subscriber) -> Callable[[], None]:
@@ -170,20 +174,36 @@ class ObservedPods:
     async def run(self) -> None:
         """Follows the runtime until cancelled."""
         async with asyncio.TaskGroup() as group:
-            self._group = group
             group.create_task(self._hints.run(), name="observe: hints")
-            group.create_task(self._relist_forever(), name="observe: relist")
+            self._group = group
+            try:
+                await self._relist_forever()
+            finally:
+                self._group = None  # before the group ends: it takes no tasks any more
 
     def _on_hint(self, hint: RuntimeHint) -> None:
         self._freshness.seen()
-        owner = self._owners.get(hint.id) if hint.id else None
-        uid = owner or hint.uid
-        if hint.id and owner is None and (uid is None or self._strangers.may_be_ours(uid)):
-            self._strangers.meet(hint, hint.id)
-        elif uid is None:
-            self._relist_due_now()
+        if hint.id and self._own.includes(hint.id):
+            self._own.keep(hint, hint.id)
+        elif hint.id and hint.id not in self._owners and (hint.uid is None or self._own.may_make(hint.uid)):
+            self._own.meet(hint, hint.id)
+        else:
+            self._judge(hint)
+
+    def _judge(self, hint: RuntimeHint) -> None:
+        uid = self._owners.get(hint.id or "") or hint.uid
+        if uid is None:
+            if not is_over(hint):
+                self._relist_due_now()
         elif is_news(hint, self._pods.get(uid)):
             self._reread(uid, delay=self._periods.settle)
+
+    def _is_wanted(self, hint: RuntimeHint) -> bool:
+        """Whether the hint is worth a question to the runtime: not what is known, nor what an own call will read."""
+        owner = self._owners.get(hint.id or "")
+        if owner is None:
+            return self._own.may_make(hint.uid)
+        return not self._own.includes(hint.id or "") and is_news(hint, self._pods.get(owner))
 
     def _relist_due_now(self) -> None:
         self._relist_due.set()
@@ -323,9 +343,7 @@ class ObservedPods:
             self._owners.pop(one, None)
         for one in after - before:
             self._owners[one] = uid
-            hint = self._strangers.became_known(one)
-            if hint is not None and is_news(hint, new):
-                self._reread(uid, delay=self._periods.settle)
+            self._own.became_known(one)
 
     def _tell(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         for callback in tuple(self._subscribers):

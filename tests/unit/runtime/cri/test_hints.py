@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 
 import pytest
 from google.protobuf.message import Message
@@ -30,7 +30,11 @@ async def happening(*events: tuple[float, Due], then: float = 1000) -> AsyncGene
     await asyncio.sleep(then)
 
 
-async def settled_at_once(_: str) -> bool:
+async def settled_at_once(subjects: Collection[str]) -> Collection[str]:
+    return subjects
+
+
+def everything(_: RuntimeHint) -> bool:
     return True
 
 
@@ -50,7 +54,7 @@ STOPPED = RuntimeHint(id="c1", kind="container_stopped")
 
 @pytest.mark.looptime
 async def test_the_first_hint_says_that_anything_may_have_changed() -> None:
-    stream = scheduled_hints(happening(), lambda due: due, settled_at_once)
+    stream = scheduled_hints(happening(), lambda due: due, settled_at_once, everything)
 
     hint = await anext(stream)
 
@@ -63,7 +67,7 @@ async def test_the_first_hint_says_that_anything_may_have_changed() -> None:
 async def test_an_event_is_hinted_when_it_is_due() -> None:
     events = happening((1, Due(STOPPED, after=0.5)))
 
-    found = await heard(scheduled_hints(events, lambda due: due, settled_at_once), 2)
+    found = await heard(scheduled_hints(events, lambda due: due, settled_at_once, everything), 2)
 
     assert found[1] == (1.5, "container_stopped")
 
@@ -72,38 +76,38 @@ async def test_an_event_is_hinted_when_it_is_due() -> None:
 async def test_a_death_is_hinted_once_the_runtime_knows_of_it() -> None:
     loop = asyncio.get_running_loop()
 
-    async def settled(subject: str) -> bool:
-        assert subject == "c1"
-        return loop.time() > 1.1
+    async def settled(subjects: Collection[str]) -> Collection[str]:
+        assert subjects == ["c1"]
+        return subjects if loop.time() > 1.1 else ()
 
     events = happening((1, Due(STOPPED, must_settle=True)))
 
-    found = await heard(scheduled_hints(events, lambda due: due, settled), 2)
+    found = await heard(scheduled_hints(events, lambda due: due, settled, everything), 2)
 
     assert 1.1 < found[1][0] < 1.2
 
 
 @pytest.mark.looptime
 async def test_a_death_that_never_settles_is_hinted_at_last() -> None:
-    async def never(_: str) -> bool:
-        return False
+    async def never(_: Collection[str]) -> Collection[str]:
+        return ()
 
     events = happening((1, Due(STOPPED, must_settle=True)))
 
-    found = await heard(scheduled_hints(events, lambda due: due, never), 2)
+    found = await heard(scheduled_hints(events, lambda due: due, never, everything), 2)
 
     assert 1 + SETTLING_LIMIT <= found[1][0] < 1.1 + SETTLING_LIMIT
 
 
 @pytest.mark.looptime
 async def test_other_events_go_on_while_one_settles() -> None:
-    async def never(_: str) -> bool:
-        return False
+    async def never(_: Collection[str]) -> Collection[str]:
+        return ()
 
     other = RuntimeHint(id="c2", kind="container_started")
     events = happening((1, Due(STOPPED, must_settle=True)), (0.5, Due(other)))
 
-    found = await heard(scheduled_hints(events, lambda due: due, never), 2)
+    found = await heard(scheduled_hints(events, lambda due: due, never, everything), 2)
 
     assert found[1] == (1.5, "container_started")
 
@@ -112,14 +116,59 @@ async def test_other_events_go_on_while_one_settles() -> None:
 async def test_the_same_hint_planned_again_is_given_once() -> None:
     events = happening((1, Due(STOPPED, after=0.3)), (0.1, Due(STOPPED)), (5, Due(RuntimeHint(id="c2", kind="later"))))
 
-    found = await heard(scheduled_hints(events, lambda due: due, settled_at_once), 3)
+    found = await heard(scheduled_hints(events, lambda due: due, settled_at_once, everything), 3)
 
     assert found[1:] == [(1.1, "container_stopped"), (6.1, "later")]
 
 
 @pytest.mark.looptime
+async def test_deaths_of_one_moment_are_asked_about_together() -> None:
+    asked: list[list[str]] = []
+
+    async def settled(subjects: Collection[str]) -> Collection[str]:
+        asked.append(sorted(subjects))
+        return subjects
+
+    deaths = [Due(RuntimeHint(id=f"c{n}", kind="container_stopped"), after=0.1, must_settle=True) for n in range(3)]
+    events = happening(*((0, death) for death in deaths))
+
+    await heard(scheduled_hints(events, lambda due: due, settled, everything), 4)
+
+    assert asked == [["c0", "c1", "c2"]]
+
+
+@pytest.mark.looptime
+async def test_a_death_that_is_known_already_is_neither_asked_about_nor_hinted() -> None:
+    async def settled(subjects: Collection[str]) -> Collection[str]:
+        raise AssertionError(subjects)
+
+    later = Due(RuntimeHint(id="c2", kind="container_started"), after=1)
+    events = happening((1, Due(STOPPED, must_settle=True)), (0, later))
+
+    found = await heard(scheduled_hints(events, lambda due: due, settled, lambda hint: hint != STOPPED), 2)
+
+    assert found[1] == (2, "container_started")
+
+
+@pytest.mark.looptime
+async def test_a_runtime_that_answers_slowly_is_asked_seldom() -> None:
+    asked = []
+
+    async def slow(subjects: Collection[str]) -> Collection[str]:
+        asked.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.2)
+        return ()
+
+    events = happening((1, Due(STOPPED, must_settle=True)))
+
+    await heard(scheduled_hints(events, lambda due: due, slow, everything), 2)
+
+    assert len(asked) <= SETTLING_LIMIT
+
+
+@pytest.mark.looptime
 async def test_a_stream_that_ends_is_a_runtime_that_went_away() -> None:
-    stream = scheduled_hints(happening(then=1), lambda due: due, settled_at_once)
+    stream = scheduled_hints(happening(then=1), lambda due: due, settled_at_once, everything)
 
     with pytest.raises(RuntimeUnavailable):
         async for _ in stream:
