@@ -349,3 +349,45 @@ async def test_a_pod_that_comes_back_is_probed_afresh() -> None:
         await agent.until_running("main")
         await asyncio.sleep(5)
         assert not agent.ready(one)
+
+
+async def test_a_probe_under_way_ends_with_its_pod_and_says_nothing() -> None:
+    probing = FakeProbing(lambda _c, _k, _n: FAIL, takes=50.0)
+    async with probed_agent(probing) as agent:
+        one = pod(container(readiness_probe=http()))
+        agent.add(one)
+        await agent.until(lambda: probing.of())
+        agent.remove(one)
+        await agent.until_gone()
+        await asyncio.sleep(0.1)
+        assert not [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("probe ")]
+        await asyncio.sleep(60)
+        assert not agent.events.of("Unhealthy")
+
+
+async def test_a_probe_that_waits_for_its_first_tick_ends_with_its_pod() -> None:
+    probing = FakeProbing()
+    async with probed_agent(probing, age=0.0, luck=0.99) as agent:
+        one = pod(container(readiness_probe=http(period_seconds=3600)))
+        agent.add(one)
+        await agent.until_running("main")
+        agent.remove(one)
+        await agent.until_gone()
+        await asyncio.sleep(0.1)
+        assert not [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("probe ")]
+
+
+async def test_a_probe_that_breaks_goes_on_and_hurts_nobody() -> None:
+    def answer(container: str, _kind: ProbeKind, number: int) -> Answer:
+        if container == "main" and number == 1:
+            raise RuntimeError("a defect of ours")
+        return PASS
+
+    probing = FakeProbing(answer)
+    async with probed_agent(probing) as agent:
+        one = pod(container(readiness_probe=http()), container("other", readiness_probe=http()))
+        agent.add(one)
+        await asyncio.sleep(60)
+        assert len(probing.of("main")) >= 6
+        assert len(probing.of("other")) >= 6
+        assert agent.ready(one)

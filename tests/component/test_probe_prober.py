@@ -97,6 +97,15 @@ async def test_a_command_that_takes_too_long_fails() -> None:
 
 
 @pytest.mark.looptime
+async def test_with_the_gate_off_a_command_that_takes_too_long_is_an_error() -> None:
+    """Gate ExecProbeTimeout: "Exec probes obey timeoutSeconds"."""
+    runtime = FakeRuntime()
+    instance = await running(runtime, ("sleep 100", Command(takes=100)))
+    tried = await prober(runtime, exec_timeout=False)(execs("sleep", "100", timeout_seconds=2), subject(instance))
+    assert (tried.answer.verdict, tried.tries) == (Verdict.UNKNOWN, 3)
+
+
+@pytest.mark.looptime
 async def test_a_probe_that_errors_is_tried_three_times_at_once() -> None:
     # behaviours.md §10: "Each probe is tried up to 3 times at once when it errors (not when it fails)."
     runtime = FakeRuntime()

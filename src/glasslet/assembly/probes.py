@@ -31,7 +31,7 @@ def build_probe_side(
     foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], on_change: Callable[[PodRef], None]
 ) -> ProbeSide:
     """`on_change`: a pod has to be looked at. Raises ValueError for settings that cannot be."""
-    settings = probe_settings(os.environ)
+    settings = probe_settings(os.environ, exec_timeout=foundation.loaded.gates.enabled("ExecProbeTimeout"))
     results = ProbeResults(kept=settings.kept)
     memory = ProbeMemory(
         path=f"{foundation.root.root_dir}/glasslet/probes",

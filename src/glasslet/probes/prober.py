@@ -62,7 +62,7 @@ class Prober:
         self._runtime = runtime
         self._resolve = resolve
         self._recorder = recorder
-        self._repeat_late = settings.repeat_late
+        self._settings = settings
         self._places = asyncio.Semaphore(settings.exec_at_once) if settings.exec_at_once else None
 
     async def __call__(self, probe: Probe, subject: Subject) -> Tried:
@@ -76,7 +76,7 @@ class Prober:
                 answer = await self._try(probe, subject, timeout)
             tries += 1
             stalled += lateness.seconds
-            late = self._repeat_late and answer.timed_out and lateness.seconds >= _LATE_SHARE * timeout
+            late = self._settings.repeat_late and answer.timed_out and lateness.seconds >= _LATE_SHARE * timeout
             if tries == TRIES or not (answer.error or late):
                 return Tried(answer=answer, tries=tries, total=perf_counter() - began, stalled=stalled)
             if late:
@@ -94,7 +94,8 @@ class Prober:
 
             command = probe_command(probe.exec, subject.container)
             async with self._place():
-                return await probe_exec(self._runtime, subject.instance, command, timeout=timeout)
+                fails = self._settings.exec_timeout
+                return await probe_exec(self._runtime, subject.instance, command, timeout=timeout, timeout_fails=fails)
         if (http := probe.http_get) is not None:
             from glasslet.probes.http_get import probe_http
 
