@@ -97,6 +97,7 @@ class PodWorker:
         self._settings = settings
         self._mail: Mailbox[Ask] = Mailbox(merge=merge)
         self._gone = False
+        self._rejected = False
         self._resting = False
         self._work = Interruptible()
         self._waits = WaitBoard(report.recorder)
@@ -121,10 +122,11 @@ class PodWorker:
     @property
     def occupies(self) -> bool:
         """Whether the pod counts when another one is admitted."""
-        return not self._gone and not self.stopped.is_set()
+        return not self._gone and not self._rejected and not self.stopped.is_set()
 
     def kill(self, kill: Kill) -> None:
-        """Takes a kill from somebody who is not a source."""
+        """Takes a kill from somebody who is not a source. A rejected pod never holds anything, from now on."""
+        self._rejected = self._rejected or (kill.verdict is not None and kill.verdict.rejected)
         self._gone = self._gone or kill.removed
         self._put(Ask(kill=kill))
 
