@@ -6,6 +6,7 @@ from glasslet.api.object import ContainerID
 from glasslet.pods.collaborators import NORMAL, WARNING, Observed, PodFiles
 from glasslet.pods.make_container import ContainerMaker
 from glasslet.pods.planner import StartContainer
+from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.post_start import PostStart
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, runtime_failed
@@ -74,9 +75,18 @@ class ContainerStarter:
                 text = error.message.replace(instance, action.name)
                 self._events(memory.ref, WARNING, "Failed", f"Error: {text}", path)
                 await self._refresh(memory, action)
+                if action.adopt is not None and self._broke_off(memory, instance):
+                    memory.unstartable -= {instance}
+                    memory.known = False
                 waiting = Waiting(reason="RunContainerError", message=error.message)
                 raise runtime_failed(action.name, error, waiting=waiting) from error
         self._events(memory.ref, NORMAL, "Started", f"Started container {action.name}", path)
+
+    def _broke_off(self, memory: PodMemory, instance: ContainerID) -> bool:
+        """Whether an adopted container ended without having run: its start broke off with the last agent, a moment
+        after it was found created. What is known of the pod is then looked over as at the beginning."""
+        observed = self._observed.get(memory.ref.uid)
+        return any(action.id == instance for action in broken_starts(observed, ()))
 
     async def _look(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> ObservedContainer | None:
         before = self._observed.get(memory.ref.uid)
