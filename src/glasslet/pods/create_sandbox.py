@@ -8,7 +8,7 @@ from glasslet.pods.collaborators import WARNING, Observed
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
-from glasslet.podspec.dns import form_dns
+from glasslet.podspec.dns import FormedDNS, form_dns
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest
 from glasslet.podspec.sandbox import sandbox_spec
@@ -42,8 +42,10 @@ class SandboxCreator:
         with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
             try:
-                spec = self.spec(memory, attempt)
-                self._report_dns(memory)
+                dns = form_dns(memory.pod, self._node())
+                spec = self._make_spec(memory, attempt, dns)
+                for problem in dns.problems:
+                    self._events(memory.ref, WARNING, problem.reason, problem.message)
                 await self._run(memory, spec)
             except (ConfigError, OSError, RuntimeCallError) as error:
                 if memory.pod.metadata.deletion_timestamp is None:
@@ -60,13 +62,15 @@ class SandboxCreator:
         known = memory.sandbox
         if known is not None and known[0] is memory.pod and known[1].attempt == attempt:
             return known[1]
-        node = self._node()
+        return self._make_spec(memory, attempt, form_dns(memory.pod, self._node()))
+
+    def _make_spec(self, memory: PodMemory, attempt: int, dns: FormedDNS) -> SandboxSpec:
         spec = sandbox_spec(
             SandboxRequest(
                 pod=memory.pod,
                 attempt=attempt,
-                node=node,
-                dns=form_dns(memory.pod, node).config,
+                node=self._node(),
+                dns=dns.config,
                 cgroup_parent=memory.cgroup_parent,
                 supplemental_groups=_groups(memory),
             )
@@ -101,10 +105,6 @@ class SandboxCreator:
         if memory.pod_failures == 0:
             self._events(memory.ref, WARNING, "NetworkNotReady", f"network is not ready: {problem}")
         raise StepFailed(POD_LEVEL, f"network is not ready: {problem}", retry=Retry.SOON)
-
-    def _report_dns(self, memory: PodMemory) -> None:
-        for problem in form_dns(memory.pod, self._node()).problems:
-            self._events(memory.ref, WARNING, problem.reason, problem.message)
 
 
 def _groups(memory: PodMemory) -> tuple[int, ...]:

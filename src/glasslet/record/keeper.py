@@ -1,4 +1,4 @@
-"""Carries the record to disk four times a second, off the event loop, and reads it back for those who ask.
+"""Carries the record to disk a moment after something happened, off the event loop; reads it back for those who ask.
 
 keeper = RecordKeeper(record=record, folder=<root-dir>/glasslet/records)
 await keeper.run()               one of the agent's root tasks; ends by cancellation, after a last write
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ from glasslet.record.store import Batch, Record
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """Seconds between writes, between signs of life, and before a disk that failed is tried again."""
+    """Seconds from an event to its write, between signs of life (and looks at what lasts without an event), and before a
+    disk that failed is tried again."""
 
     write: float = 0.25
     alive: float = 1.0
@@ -52,11 +54,13 @@ class RecordKeeper:
         """Writes until cancelled. What was recorded up to then is written before this ends."""
         loop = asyncio.get_running_loop()
         alive_at = 0.0
+        news = asyncio.Event()
+        self.record.on_unwritten = news.set
         try:
             await self.flush()
             await asyncio.to_thread(self._look_over)
             while True:
-                await asyncio.sleep(self.pace.write)
+                await self._until_due(news, within=alive_at - loop.time())
                 await self.flush()
                 if self._opened and loop.time() >= alive_at:
                     alive_at = loop.time() + self.pace.alive
@@ -65,6 +69,15 @@ class RecordKeeper:
             self._note(self._write(self.record.take_unwritten()))
             self._writer.touch()
             self._writer.close()
+
+    async def _until_due(self, news: asyncio.Event, *, within: float) -> None:
+        """Until something is to be written, plus a moment for what comes with it; a sign of life is due anyway."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(within, self.pace.write)):
+                await news.wait()
+        if news.is_set():
+            await asyncio.sleep(self.pace.write)
+        news.clear()
 
     async def flush(self) -> None:
         """Everything recorded so far is on disk when this returns, or was shed."""

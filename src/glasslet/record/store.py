@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import Token
 from datetime import UTC, datetime
@@ -88,6 +88,8 @@ class Record:
         self.clock: Clock = clock or RecordClock()
         self.now = self.clock.monotonic
         self.limits = limits or Limits()
+        self.on_unwritten: Callable[[], None] = _nobody
+        """Called when there is something to be written again, by the one who writes."""
         self.live: dict[int, _Wait] = {}
         self.standing: dict[int, _Standing] = {}
         self._logs: dict[str, PodLog] = {}
@@ -229,6 +231,8 @@ class Record:
         log = self._log(pod)
         if log.unwritten == 0:
             self._dirty.append(log)
+            if len(self._dirty) == 1:
+                self.on_unwritten()
         before = len(log)
         log.append(event)
         log.touched = event.start
@@ -264,6 +268,10 @@ class Record:
     def _drop(self, log: PodLog) -> None:
         del self._logs[_key(log.pod)]
         self._total -= len(log)
+
+
+def _nobody() -> None:
+    """Nobody writes."""
 
 
 def _key(pod: PodRef | None) -> str:

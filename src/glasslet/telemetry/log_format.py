@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 Context = Callable[[], Mapping[str, object]]
 """Gives the fields of whatever the current task works for, such as `pod`."""
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_QUOTER = json.JSONEncoder(ensure_ascii=False)
+"""One for all: `json.dumps` with an option makes a new one for each text."""
 _SEVERITY = {logging.WARNING: "W", logging.ERROR: "E", logging.CRITICAL: "F"}
 
 
@@ -35,22 +37,27 @@ class TextFormatter(logging.Formatter):
         super().__init__()
         self._context = context
         self._pid = os.getpid()
+        self._second = -1
+        self._in_words = ""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, tracebacks indented below it."""
-        when = datetime.fromtimestamp(record.created)  # noqa: DTZ006 - klog's header is local time
         severity = _SEVERITY.get(record.levelno, "I")
         message = quote(record.getMessage())
-        line = (
-            f"{severity}{when:%m%d %H:%M:%S}.{when.microsecond:06d} {self._pid:7d}"
-            f" {record.filename}:{record.lineno}] {message}"
-        )
+        line = f"{severity}{self._time(record.created)} {self._pid:7d} {record.filename}:{record.lineno}] {message}"
         for key, value in fields_of(record, self._context).items():
             line += f" {key}={text_value(value)}"
         if record.exc_info and record.exc_info[1] is not None:
             line += f" err={quote(str(record.exc_info[1]))}"
             line += "\n" + "\n".join("\t" + part for part in self.formatException(record.exc_info).split("\n"))
         return line
+
+    def _time(self, created: float) -> str:
+        """klog's header: local time to the microsecond. Lines come in crowds: a second is put into words once."""
+        second, microsecond = divmod(int(created * 1_000_000), 1_000_000)
+        if second != self._second:
+            self._second, self._in_words = second, time.strftime("%m%d %H:%M:%S", time.localtime(second))
+        return f"{self._in_words}.{microsecond:06d}"
 
 
 class JSONFormatter(logging.Formatter):
@@ -79,7 +86,7 @@ class JSONFormatter(logging.Formatter):
 
 def quote(text: str) -> str:
     """Double quotes around a text; line breaks and quotes inside are escaped, so that one record stays one line."""
-    return json.dumps(text, ensure_ascii=False)
+    return _QUOTER.encode(text)
 
 
 def text_value(value: object) -> str:

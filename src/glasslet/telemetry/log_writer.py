@@ -1,6 +1,8 @@
 """Writes log lines to a stream from a thread of its own, so that a reader who stops reading cannot stop the agent.
 
 The buffer is bounded: when it is full, new lines are dropped and counted, and the count is written once there is room.
+Lines come in crowds, and each wake-up of the thread takes the interpreter away from the agent: so the first line of a
+crowd waits a moment for the others.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import TextIO
 
 CAPACITY = 10_000
 """Lines kept while the stream does not take any."""
+GATHERING = 0.02
+"""Seconds that the first line of a crowd waits for the others."""
 BLOCKED_AFTER = 120.0
 """Seconds without progress after which the `log` health check fails (behaviour of the Go kubelet)."""
 
@@ -24,6 +28,7 @@ class LogWriter:
         self._capacity = capacity
         self._lines: deque[str] = deque()
         self._ready = threading.Condition()
+        self._urgent = threading.Event()
         self._dropped = 0
         self._busy = False
         self._closing = False
@@ -40,7 +45,8 @@ class LogWriter:
             if not self._lines and not self._busy:
                 self._last_progress = time.monotonic()
             self._lines.append(line)
-            self._ready.notify()
+            if len(self._lines) == 1:
+                self._ready.notify_all()
 
     def problem(self) -> str | None:
         """What the `log` health check says: None while lines get out."""
@@ -52,6 +58,7 @@ class LogWriter:
     def flush(self, timeout: float = 1.0) -> bool:
         """Waits until all lines taken so far are out, at most `timeout` seconds. False if some are not."""
         deadline = time.monotonic() + timeout
+        self._urgent.set()
         with self._ready:
             while self._lines or self._busy:
                 left = deadline - time.monotonic()
@@ -75,6 +82,9 @@ class LogWriter:
                 self._ready.notify_all()
                 while not self._lines and not self._closing:
                     self._ready.wait()
+            self._urgent.wait(GATHERING)
+            self._urgent.clear()
+            with self._ready:
                 if not self._lines:
                     return
                 batch = list(self._lines)
