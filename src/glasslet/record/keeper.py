@@ -25,8 +25,9 @@ from glasslet.record.store import Batch, Record
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """Seconds from an event to its write, between signs of life (and looks at what lasts without an event), and before a
-    disk that failed is tried again."""
+    """Seconds from an event to its write, between signs of life (and looks at what lasts without an event), and
+    until
+    a disk that failed is tried again."""
 
     write: float = 0.25
     alive: float = 1.0
