@@ -26,8 +26,7 @@ from glasslet.record.store import Batch, Record
 
 class Pace(Struct, frozen=True, kw_only=True):
     """Seconds from an event to its write, between signs of life (and looks at what lasts without an event), and
-    until
-    a disk that failed is tried again."""
+    until a disk that failed is tried again."""
 
     write: float = 0.25
     alive: float = 1.0
