@@ -11,6 +11,7 @@ from glasslet.api.container import VolumeMount
 from glasslet.api.object import PodUID
 from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import LoopClock
+from glasslet.record.events import Waited
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
@@ -84,6 +85,18 @@ async def test_a_pod_whose_init_container_runs_says_that_it_waits_for_its_exit()
         await asyncio.sleep(1)
         waits = agent.record.live_waits()
         assert [(w.kind, w.container) for w in waits if w.kind == WaitKind.EXIT] == [(WaitKind.EXIT, "first")]
+
+
+async def test_a_wait_ends_when_its_end_is_acted_on_not_when_that_is_done() -> None:
+    async with running_agent() as agent:
+        agent.runtime.program("first", exits(0, after=10))
+        agent.runtime.latency[Verb.CREATE_CONTAINER] = 5
+        agent.add(pod(init=(container("first"),)))
+        await agent.until_running("main")
+        record = agent.record.of(UID)
+        assert record is not None
+        (waited,) = [e for e in record.events if isinstance(e, Waited) and e.kind == WaitKind.EXIT]
+        assert waited.end - waited.start == pytest.approx(10, abs=0.5)
 
 
 async def test_a_failed_init_container_fails_the_pod_whose_policy_is_never() -> None:

@@ -40,6 +40,7 @@ class PastDeadline(Struct, frozen=True, kw_only=True):
 
 
 Settled = Quiet | RanOut | PastDeadline
+StillWaits = Callable[[tuple[PlannedWait, ...]], None]
 
 
 class PodSync:
@@ -66,8 +67,11 @@ class PodSync:
         self._settings = settings
         self._cgroup_lost = cgroup_lost
 
-    async def settle(self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool]) -> Settled:
-        """Plans and acts until there is nothing to do. `news()` takes in mail between rounds; False ends the sync."""
+    async def settle(
+        self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool], still_waits: StillWaits
+    ) -> Settled:
+        """Plans and acts until there is nothing to do. `news()` takes in mail between rounds; False ends the sync.
+        `still_waits` is told, before anything is done, what the pod waits for all the same."""
         await self._know(memory)
         done: tuple[Action, ...] = ()
         while news():
@@ -84,6 +88,7 @@ class PodSync:
                 return Quiet(waits=found.waits, next_at=found.next_at)
             if found.actions == done and seen is self._observed.get(memory.ref.uid):
                 return self._stalled(memory, found)
+            still_waits(found.waits)
             await self._act(memory, found)
             done = found.actions if seen is self._observed.get(memory.ref.uid) else ()
         return Quiet()

@@ -1,4 +1,5 @@
-"""The waits of a resting pod: kept open over wake-ups, so that each shows since when it really lasts."""
+"""The waits that a pod's plans name: kept open over wake-ups, so that each shows since when it really lasts, and closed
+when a plan that does not name them any more is acted on."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class PodWorker:
             await self._names.wait_for_turn(self.memory.pod)
             await wait_for_room(self.victims, self._report)
             self.victims = ()
-            settled = await self._sync.settle(self.memory, self.keeper, self._goes_on)
+            settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
         if self._work.interrupted or not isinstance(self.state, Syncing):
             return
         match settled:
