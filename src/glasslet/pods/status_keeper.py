@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
@@ -16,7 +18,7 @@ from glasslet.pods.api_status import taken_over
 from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
 from glasslet.pods.steps import PodMemory
-from glasslet.runtime.facts import StatusFacts
+from glasslet.runtime.facts import ProbeOutcome, StatusFacts, Waiting
 from glasslet.runtime.model import ObservedPod
 
 ENDED = ("Succeeded", "Failed")
@@ -34,6 +36,31 @@ class StatusServices:
     finished: Callable[[Pod, PodStatus], None]
 
 
+class _Inputs(Struct, frozen=True, kw_only=True):
+    """What a status is made of, but for the time, which only dates what changed."""
+
+    pod: Pod
+    observed: ObservedPod | None
+    state: State
+    waiting: dict[str, Waiting]
+    probes: dict[ContainerID, ProbeOutcome]
+    termination_messages: dict[ContainerID, str]
+    host_ips: tuple[str, ...]
+
+    def same_as(self, other: _Inputs | None) -> bool:
+        """Whether nothing changed. Pods and snapshots are never changed, only replaced."""
+        return (
+            other is not None
+            and self.pod is other.pod
+            and self.observed is other.observed
+            and self.state == other.state
+            and self.waiting == other.waiting
+            and self.probes == other.probes
+            and self.termination_messages == other.termination_messages
+            and self.host_ips == other.host_ips
+        )
+
+
 class StatusKeeper:
     """Remembers what was told of one pod last."""
 
@@ -41,6 +68,7 @@ class StatusKeeper:
         self._services = services
         self._clock = clock
         self._published: PodStatus | None = None
+        self._believed: _Inputs | None = None
         self.status = first
 
     @property
@@ -58,28 +86,44 @@ class StatusKeeper:
     def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
         """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
         under way; an end that shows now (a container stopped to be started anew) is not believed."""
-        status = self._services.build(
-            StatusFacts(
-                pod=memory.pod,
-                now=self._clock.now(),
-                observed=observed,
-                previous=taken_over(self._with_start_time(observed), memory.pod),
-                waiting=memory.start_failures,
-                probes=self._services.probes(pod_ref(memory.pod)),
-                termination_messages=memory.termination_messages,
-                verdict=None if isinstance(state, Syncing) else state.verdict,
-                terminating=not isinstance(state, Syncing),
-                finished=isinstance(state, Terminated | Finished),
-                host_ips=self._services.host_ips(),
-            )
+        inputs = _Inputs(
+            pod=memory.pod,
+            observed=observed,
+            state=state,
+            waiting=dict(memory.start_failures),
+            probes=dict(self._services.probes(pod_ref(memory.pod))),
+            termination_messages=dict(memory.termination_messages),
+            host_ips=self._services.host_ips(),
         )
+        if inputs.same_as(self._believed):
+            return
+        status = self._build(inputs)
         if provisional and (status.phase in ENDED or _ends_for_good(memory.pod, status, self.status)):
             return
+        self._believed = inputs
         before, self.status = self._published or memory.pod.status, status
         told = status if isinstance(state, Terminated | Finished) else _end_withheld(status, before, observed)
         if told != self._published:
             self._published = told
             self._services.publish(memory.pod, told)
+
+    def _build(self, inputs: _Inputs) -> PodStatus:
+        state = inputs.state
+        return self._services.build(
+            StatusFacts(
+                pod=inputs.pod,
+                now=self._clock.now(),
+                observed=inputs.observed,
+                previous=taken_over(self._with_start_time(inputs.observed), inputs.pod),
+                waiting=inputs.waiting,
+                probes=inputs.probes,
+                termination_messages=inputs.termination_messages,
+                verdict=None if isinstance(state, Syncing) else state.verdict,
+                terminating=not isinstance(state, Syncing),
+                finished=isinstance(state, Terminated | Finished),
+                host_ips=inputs.host_ips,
+            )
+        )
 
     def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:
         began = self.started_at(observed)

@@ -19,7 +19,9 @@ BOOKS_WRITTEN = 0.05
 TASK_DELETED = 0.3
 """Seconds from an exit until it is asked about even though the CRI plugin has not yet cleared the task away: the plugin
 does that first, some 100 ms after the exit, and writes its books right after."""
-_FILTERS = tuple(f'namespace=="{NAMESPACE}",topic~="^/{kind}/"' for kind in ("tasks", "containers"))
+_TOPICS = ("/tasks/exit", "/tasks/delete", "/tasks/start", "/tasks/oom", "/containers/create", "/containers/delete")
+_FILTERS = tuple(f'namespace=="{NAMESPACE}",topic=="{topic}"' for topic in _TOPICS)
+"""Only what becomes a hint: as many again tell of updates, of tasks made, and of each command run inside."""
 
 
 class ContainerdEvents:
