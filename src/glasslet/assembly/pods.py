@@ -53,6 +53,7 @@ from glasslet.probes.manager import ProbeManager
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.runtime.model import RuntimeHandler
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
 from glasslet.sources.file import FileSource, FileSourceConfig
@@ -123,7 +124,7 @@ def build_pod_side(
     probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))
     needs = ConfigurationNeeds(
         mounts=Mounts(),
-        node=_NodeFacts(foundation, host_ips),
+        node=_NodeFacts(foundation, runtime, host_ips),
         allocatable_memory=lambda: _allocatable(foundation)["memory"].value(),
         on_change=lambda uid: workers.refresh(uid),
         on_change_of_all=lambda: workers.refresh_all(),
@@ -321,19 +322,23 @@ def _allocatable(foundation: Foundation) -> dict[str, Quantity]:
 
 
 class _NodeFacts:
-    """The node as podspec sees it; only the resolver file may change while the agent runs."""
+    """The node as podspec sees it; while the agent runs only the resolver file and the runtime may change."""
 
-    def __init__(self, foundation: Foundation, host_ips: tuple[str, ...]) -> None:
+    def __init__(self, foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> None:
+        self._runtime = runtime
         self._resolver = ResolverSource(foundation.configuration.resolv_conf)
         self._foundation = foundation
         self._host_ips = host_ips
         self._read_from: object = None
+        self._handlers: tuple[RuntimeHandler, ...] = ()
         self._facts = NodeFacts(name=foundation.node_name)
 
     def __call__(self) -> NodeFacts:
         """The facts of now."""
         resolver = self._resolver.look()
-        if resolver is not self._read_from:
+        handlers = self._runtime.conditions.handlers
+        if resolver is not self._read_from or handlers != self._handlers:
+            self._handlers = handlers
             self._facts, self._read_from = self._read(resolver), resolver
         return self._facts
 
@@ -362,6 +367,7 @@ class _NodeFacts:
             memory_throttling_factor=memory_throttling_factor(self._foundation),
             memory_for_pods=memory_for_pods(self._foundation),
             selinux=machine.selinux,
+            recursive_read_only_handlers=frozenset(h.name for h in self._handlers if h.recursive_read_only_mounts),
         )
 
 
@@ -373,13 +379,17 @@ def _status_services(
     finished: Callable[[Pod, PodStatus], None],
 ) -> StatusServices:
     return StatusServices(
-        build=probes.following(status_builder(runtime.connection.info.name)),
+        build=probes.following(status_builder(runtime.connection.info.name, partial(_recursive_read_only, runtime))),
         publish=statuses.publish,
         probes=probes.outcomes,
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
         host_ips=cluster.node.host_ips if cluster is not None else tuple,
         finished=finished,
     )
+
+
+def _recursive_read_only(runtime: RuntimeSide, handler: str) -> bool:
+    return any(one.name == handler and one.recursive_read_only_mounts for one in runtime.conditions.handlers)
 
 
 def _settings(foundation: Foundation) -> WorkerSettings:

@@ -144,6 +144,7 @@ class ContainerMaker:
             etc_hosts=await self._files.etc_hosts(pod, ips),
             termination_log=await self._files.termination_log(pod, container),
             target_id=_target(memory, action, home),
+            runtime_handler=home.spec.runtime_handler,
         )
         if wanted := sub_paths(request):
             bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)

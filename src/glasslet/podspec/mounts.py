@@ -73,13 +73,14 @@ def _volume_mount(
     mount = request.container.volume_mounts[index]
     volume = _volume(request, mount)
     path = _sub_path(mount, envs)
+    able = request.runtime_handler in request.node.recursive_read_only_handlers
     return Mount(
         container_path=_absolute(mount.mount_path),
         host_path=_host_path(request, index, volume, path),
         readonly=mount.read_only or volume.read_only,
         selinux_relabel=volume.selinux_relabel and request.node.selinux,
         propagation=_propagation(mount),
-        recursive_read_only=_recursive_read_only(mount, request.recursive_read_only),
+        recursive_read_only=_recursive_read_only(mount, able),
         uid_mappings=uids,
         gid_mappings=gids,
         image=volume.image,

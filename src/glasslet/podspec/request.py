@@ -52,6 +52,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     """Bytes: capacity less reservations, what a container without limit is throttled by."""
     selinux: bool = False
     """SELinux is enabled."""
+    recursive_read_only_handlers: frozenset[str] = frozenset()
+    """Runtime handlers ("" is the default one) that can make a mount and all below it read-only."""
 
 
 class UserNamespace(Struct, frozen=True, kw_only=True):
@@ -97,8 +99,6 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     references_resolved: bool = False
     key_refs: Mapping[int, str | None] = {}
     sub_paths: Mapping[int, str] = {}
-    recursive_read_only: bool = False
-    """The runtime handler can make a mount and all below it read-only."""
     user_namespace: UserNamespace | None = None
 
     def __repr__(self) -> str:

@@ -16,21 +16,28 @@ from glasslet.status.phase import pod_phase
 ENDED = ("Succeeded", "Failed")
 
 
-def status_builder(runtime_name: str) -> Callable[[StatusFacts], PodStatus]:
-    """A builder whose container ids read `<runtime_name>://<id>`."""
+def status_builder(
+    runtime_name: str, recursive_read_only: Callable[[str], bool] = lambda handler: False
+) -> Callable[[StatusFacts], PodStatus]:
+    """A builder whose container ids read `<runtime_name>://<id>`. `recursive_read_only`: whether a runtime handler can
+    make a mount read-only with all below it."""
 
     def build(facts: StatusFacts) -> PodStatus:
-        return build_status(facts, runtime_name)
+        return build_status(facts, runtime_name, recursive_read_only)
 
     return build
 
 
-def build_status(facts: StatusFacts, runtime_name: str) -> PodStatus:
+def build_status(
+    facts: StatusFacts, runtime_name: str, recursive_read_only: Callable[[str], bool] = lambda handler: False
+) -> PodStatus:
     """The status to publish for these facts."""
     pod, previous = facts.pod, facts.previous
     if facts.verdict is not None and facts.verdict.rejected and facts.observed is None:
         return _rejected(facts, facts.verdict)
-    statuses = ContainerStatuses(facts, runtime_name)
+    sandboxes = facts.observed.sandboxes if facts.observed else ()
+    handler = sandboxes[0].runtime_handler if sandboxes else ""
+    statuses = ContainerStatuses(facts, runtime_name, recursive_read_only=recursive_read_only(handler))
     init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
     phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
     if facts.finished and _is_initialized(pod, init, regular):

@@ -64,7 +64,8 @@ def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
 class ContainerStatuses:
     """Builds the status of each container of one pod. One instance per build; holds nothing beyond its inputs."""
 
-    def __init__(self, facts: StatusFacts, runtime_name: str) -> None:
+    def __init__(self, facts: StatusFacts, runtime_name: str, *, recursive_read_only: bool = False) -> None:
+        self._recursive_read_only = recursive_read_only
         self._facts = facts
         self._pod = facts.pod
         self._runtime = runtime_name
@@ -116,9 +117,19 @@ class ContainerStatuses:
             container_id=self._id(newest.id),
             allocated_resources=container.resources.requests,
             resources=container.resources,
-            volume_mounts=tuple(_mounts(container)),
+            volume_mounts=tuple(self._mounts(container)),
             user=_user(newest),
         )
+
+    def _mounts(self, container: AnyContainer) -> Iterator[VolumeMountStatus]:
+        for mount in container.volume_mounts:
+            recursive = None
+            if mount.read_only:
+                possible = mount.recursive_read_only == "IfPossible" and self._recursive_read_only
+                recursive = "Enabled" if possible or mount.recursive_read_only == "Enabled" else "Disabled"
+            yield VolumeMountStatus(
+                name=mount.name, mount_path=mount.mount_path, read_only=mount.read_only, recursive_read_only=recursive
+            )
 
     def _states(
         self, container: AnyContainer, newest: ObservedContainer, older: ObservedContainer | None
@@ -153,7 +164,7 @@ class ContainerStatuses:
             restart_count=old.restart_count if old else 0,
             image=container.image,
             image_id="",
-            volume_mounts=tuple(_mounts(container)),
+            volume_mounts=tuple(self._mounts(container)),
         )
 
     def _vanished(self, container: AnyContainer) -> ContainerStatus:
@@ -167,7 +178,7 @@ class ContainerStatuses:
             ready=False,
             started=False,
             restart_count=old.restart_count + (0 if self._facts.terminating else 1),
-            volume_mounts=tuple(_mounts(container)),
+            volume_mounts=tuple(self._mounts(container)),
         )
 
     def _was_running(self, name: str) -> bool:
@@ -222,16 +233,6 @@ def _lost(message: str, container_id: str = "") -> ContainerState:
 
 def _done(state: ContainerState) -> bool:
     return state.terminated is not None and state.terminated.exit_code == 0
-
-
-def _mounts(container: AnyContainer) -> Iterator[VolumeMountStatus]:
-    for mount in container.volume_mounts:
-        recursive = None
-        if mount.read_only:
-            recursive = "Disabled" if mount.recursive_read_only in (None, "Disabled") else "Enabled"
-        yield VolumeMountStatus(
-            name=mount.name, mount_path=mount.mount_path, read_only=mount.read_only, recursive_read_only=recursive
-        )
 
 
 def _user(instance: ObservedContainer) -> ContainerUser | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
 
@@ -12,15 +13,29 @@ _WRITABLE = 0o660
 _READABLE = 0o440
 
 
-def give_to_group(path: str, group: int, *, read_only: bool = False) -> None:
+def belongs_to_group(path: str, group: int) -> bool:
+    """Whether the root of a writable volume is as `give_to_group` leaves it. The root is changed last, so then all of
+    it was once. Source: fsGroupChangePolicy OnRootMismatch."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return False
+    wanted = _WRITABLE | stat.S_ISGID | 0o110
+    return stat.S_ISDIR(info.st_mode) and info.st_gid == group and info.st_mode & wanted == wanted
+
+
+def give_to_group(
+    path: str, group: int, *, read_only: bool = False, passed: Callable[[int], None] = lambda count: None
+) -> None:
     """Hands everything in the volume to the group: files readable and writable, directories also entered and inherited
     (set-group-id). Children before parents, links themselves and never what they point to. What cannot be changed is
-    logged and left."""
+    logged and left. `passed` gets the number of entries of each directory that is done."""
     failed = 0
     try:
         for _, directories, files, descriptor in os.fwalk(path, topdown=False):
             for name in (*files, *directories):
                 failed += not _give(name, group, read_only, descriptor)
+            passed(len(files) + len(directories))
     except (OSError, RecursionError):
         failed += 1
     failed += not _give(path, group, read_only, None)

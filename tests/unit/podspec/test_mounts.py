@@ -120,7 +120,8 @@ def test_an_unknown_propagation_mode_is_refused() -> None:
 )
 def test_recursive_read_only_follows_mode_and_runtime(mode: str | None, supported: bool, result: bool) -> None:
     mount = {"name": "data", "mountPath": "/x", "readOnly": True, "recursiveReadOnly": mode}
-    assert only(mount, recursive_read_only=supported).recursive_read_only is result
+    node = node_facts(recursive_read_only_handlers=frozenset({"kata"} if supported else {""}))
+    assert only(mount, node=node, runtime_handler="kata").recursive_read_only is result
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_recursive_read_only_follows_mode_and_runtime(mode: str | None, supporte
 def test_recursive_read_only_that_cannot_be_had_is_refused(change: dict[str, Any], message: str) -> None:
     mount = {"name": "data", "mountPath": "/x", "readOnly": True, "recursiveReadOnly": "Enabled"} | change
     with pytest.raises(ConfigError, match=message):
-        only(mount, recursive_read_only=False)
+        only(mount)
 
 
 def test_a_sub_path_is_mounted_from_where_it_was_bound() -> None:

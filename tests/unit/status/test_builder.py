@@ -15,7 +15,7 @@ from glasslet.api.pod import Pod, PodReadinessGate, PodSpec
 from glasslet.api.pod_status import PodCondition, PodStatus
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts, Verdict, Waiting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
-from glasslet.status.builder import build_status
+from glasslet.status.builder import build_status, status_builder
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 400_000, tzinfo=UTC)
 
@@ -286,6 +286,23 @@ def test_mounts_are_listed_whatever_the_container_does(seen: ObservedPod | None)
     mounts = (VolumeMount(name="v", mount_path="/v", read_only=True),)
     shown = status(pod(container(volume_mounts=mounts)), seen).container_statuses[0].volume_mounts
     assert [(mount.name, mount.recursive_read_only) for mount in shown] == [("v", "Disabled")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "able", "shown"),
+    [
+        ("Disabled", True, "Disabled"),
+        ("IfPossible", True, "Enabled"),
+        ("IfPossible", False, "Disabled"),
+        ("Enabled", True, "Enabled"),
+    ],
+)
+def test_a_read_only_mount_says_whether_all_below_it_is_read_only(mode: str, able: bool, shown: str) -> None:
+    # behaviours.md §22: "recursiveReadOnly IfPossible/Enabled/Disabled"
+    mounts = (VolumeMount(name="v", mount_path="/v", read_only=True, recursive_read_only=mode),)
+    facts = StatusFacts(pod=pod(container(volume_mounts=mounts)), observed=observed(), now=NOW)
+    built = status_builder("fake", lambda handler: able)(facts)
+    assert built.container_statuses[0].volume_mounts[0].recursive_read_only == shown
 
 
 def test_a_container_without_resources_shows_that_it_has_none() -> None:

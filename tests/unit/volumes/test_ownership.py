@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.volumes.ownership import give_to_group
+from glasslet.volumes.ownership import belongs_to_group, give_to_group
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to any group")
 
@@ -50,3 +50,11 @@ def test_what_cannot_be_changed_is_logged_and_left(tmp_path: Path, caplog: pytes
     # behaviours.md §22: "errors are only logged"
     give_to_group(str(tmp_path / "none"), GROUP)
     assert [record.message for record in caplog.records] == ["fsGroup could not be set everywhere"]
+
+
+@pytest.mark.parametrize(("group", "mode", "belongs"), [(4711, 0o2770, True), (4711, 0o770, False), (1, 0o2770, False)])
+def test_a_volume_belongs_to_the_group_by_its_root(tmp_path: Path, group: int, mode: int, belongs: bool) -> None:
+    # behaviours.md §22: "fsGroupChangePolicy OnRootMismatch checks only the root"
+    os.chown(tmp_path, -1, group)
+    tmp_path.chmod(mode)
+    assert belongs_to_group(str(tmp_path), GROUP) is belongs
