@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
+from glasslet.pods.late_calls import PATIENCE
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import NameReserved, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase
@@ -175,20 +176,85 @@ async def test_a_created_container_that_does_not_start_is_replaced() -> None:
         assert node.runtime.container("main").spec.attempt == 1
 
 
-async def test_a_reserved_name_that_nobody_sees_raises_the_attempt() -> None:
+async def test_a_sandbox_name_that_nobody_shows_for_long_raises_the_attempt() -> None:
+    async with running_agent() as agent:
+        agent.runtime.fail(Verb.RUN_POD_SANDBOX, NameReserved("RunPodSandbox", "name is reserved"), times=None)
+        agent.add(pod())
+        await asyncio.sleep(PATIENCE + 1)
+        agent.runtime.heal(Verb.RUN_POD_SANDBOX)
+        await agent.until_running("main")
+        assert [sandbox.spec.attempt for sandbox in agent.runtime.sandboxes.values()] == [1]
+
+
+async def test_a_container_name_that_nobody_shows_for_long_raises_the_attempt() -> None:
     async with running_agent() as agent:
         taken = NameReserved("CreateContainer", "name is reserved", owner="ghost")
-        agent.runtime.fail(Verb.CREATE_CONTAINER, taken, times=2)
-        agent.runtime.fail(Verb.RUN_POD_SANDBOX, NameReserved("RunPodSandbox", "name is reserved"), times=1)
+        agent.runtime.fail(Verb.CREATE_CONTAINER, taken, times=None)
         agent.add(pod())
-        await agent.until_running(
-            "main",
-        )
-        assert next(iter(agent.runtime.sandboxes.values())).spec.attempt == 1
+        await asyncio.sleep(2 * PATIENCE + 1)
+        agent.runtime.heal(Verb.CREATE_CONTAINER)
+        await agent.until_running("main")
         made = agent.runtime.container("main").spec
         assert made.attempt == 2
         assert made.log_path == "main/2.log"
         assert made.annotations["io.kubernetes.container.restartCount"] == "2"
+
+
+async def test_a_sandbox_that_an_earlier_agent_asked_for_and_that_appears_late_is_taken() -> None:
+    node = Node()
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        await agent.until_running("main")
+    under_way = node.runtime.sandboxes.popitem()[1].spec
+    node.runtime.containers.clear()
+    node.runtime.fail(Verb.RUN_POD_SANDBOX, NameReserved("RunPodSandbox", "name is reserved"), times=None)
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        await asyncio.sleep(1.1)
+        node.runtime.heal(Verb.RUN_POD_SANDBOX)
+        await node.runtime.run_sandbox(under_way)
+        await agent.until_running("main")
+        assert [sandbox.spec.attempt for sandbox in node.runtime.sandboxes.values()] == [0]
+
+
+async def left_in_the_middle_of_a_start(node: Node) -> ContainerID:
+    """A created container; the runtime says that it is being started, for an agent that is gone."""
+    async with running_agent(node) as agent:
+        hang = node.runtime.hang(Verb.START_CONTAINER)
+        agent.add(pod())
+        await hang.entered.wait()
+    node.runtime.heal(Verb.START_CONTAINER)
+    busy = RuntimeRejected("StartContainer", "container is already in starting state")
+    node.runtime.fail(Verb.START_CONTAINER, busy, times=None)
+    return node.runtime.container("main").id
+
+
+async def test_a_start_under_way_for_an_earlier_agent_that_goes_through_is_no_failure() -> None:
+    node = Node()
+    instance = await left_in_the_middle_of_a_start(node)
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        await asyncio.sleep(1.1)
+        node.runtime.heal(Verb.START_CONTAINER)
+        await node.runtime.start_container(instance)
+        await agent.until(lambda: agent.container("main").ready)
+        assert [c.id for c in node.runtime.instances("main")] == [instance]
+        assert agent.events.of("Failed") == []
+
+
+async def test_a_start_under_way_for_an_earlier_agent_that_breaks_off_is_made_again_under_its_number() -> None:
+    node = Node()
+    node.runtime.program("main", Program(start_error="context canceled"), Program())
+    instance = await left_in_the_middle_of_a_start(node)
+    async with running_agent(node) as agent:
+        agent.add(pod())
+        await asyncio.sleep(1.1)
+        node.runtime.heal(Verb.START_CONTAINER)
+        with pytest.raises(RuntimeRejected):
+            await node.runtime.start_container(instance)
+        await agent.until_running("main")
+        assert [c.spec.attempt for c in node.runtime.instances("main")] == [0]
+        assert agent.container("main").restart_count == 0
 
 
 async def test_two_ready_sandboxes_become_one() -> None:

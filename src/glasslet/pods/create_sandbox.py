@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from glasslet.pods.collaborators import WARNING, Observed
+from glasslet.pods.late_calls import until_settled
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
@@ -81,21 +83,21 @@ class SandboxCreator:
     async def _run(self, memory: PodMemory, spec: SandboxSpec) -> None:
         uid = memory.ref.uid
         try:
-            with self._observed.changing(uid):
-                sandbox = await self._runtime.run_sandbox(spec)
-                await self._observed.refresh_sandbox(memory.ref, sandbox)
-        except NameReserved:
-            # Somebody, most likely an earlier agent, made or makes one of this attempt. If it is there, it is ours and
-            # the next plan takes it; if not, it never will be: go past it.
-            observed = await self._observed.refresh(uid)
-            if not any(s.attempt == spec.attempt for s in (observed.sandboxes if observed else ())):
-                memory.sandbox_attempt_from = spec.attempt + 1
-                self._recorder.decided("sandbox name is taken by nobody we see: next attempt", attempt=spec.attempt)
-            return
+            async for _ in until_settled(self._recorder, on="a sandbox under the same name"):
+                with suppress(NameReserved), self._observed.changing(uid):
+                    sandbox = await self._runtime.run_sandbox(spec)
+                    await self._observed.refresh_sandbox(memory.ref, sandbox)
+                    return
+                observed = await self._observed.refresh(uid)
+                if any(s.attempt == spec.attempt for s in (observed.sandboxes if observed else ())):
+                    # An earlier agent made it: it is ours, and the next plan takes it.
+                    return
         except RuntimeTimeout:
             # Unknown whether it happened: look, so that the next plan knows.
             await self._observed.refresh(uid)
             raise
+        memory.sandbox_attempt_from = spec.attempt + 1
+        self._recorder.decided("sandbox name is taken by nobody we see: next attempt", attempt=spec.attempt)
 
     def _require_network(self, memory: PodMemory) -> None:
         """Pods on the host's network need none. The event comes once for a row of failures."""

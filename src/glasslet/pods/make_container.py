@@ -12,6 +12,7 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.pods.collaborators import WARNING, ConfigurationData, Images, Observed, PodFiles, SubPaths
 from glasslet.pods.create_sandbox import SandboxCreator
+from glasslet.pods.late_calls import until_settled
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
@@ -154,15 +155,16 @@ class ContainerMaker:
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
         """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""
         for _ in range(MAX_TAKEN_NAMES):
-            try:
-                with self._observed.changing(home.pod.uid):
-                    return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
-            except NameReserved:
-                found = await self._observed.refresh(home.pod.uid)
-                if found and any(c.name == spec.name and c.attempt == spec.attempt for c in found.containers):
-                    raise
-                self._recorder.decided("container name is taken by nobody we see: next attempt", attempt=spec.attempt)
-                spec = _with_attempt(spec, spec.attempt + 1)
+            async for _ in until_settled(self._recorder, on="a container under the same name"):
+                try:
+                    with self._observed.changing(home.pod.uid):
+                        return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
+                except NameReserved:
+                    found = await self._observed.refresh(home.pod.uid)
+                    if found and any(c.name == spec.name and c.attempt == spec.attempt for c in found.containers):
+                        raise
+            self._recorder.decided("container name is taken by nobody we see: next attempt", attempt=spec.attempt)
+            spec = _with_attempt(spec, spec.attempt + 1)
         return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
 
     def _failed(self, memory: PodMemory, action: StartContainer, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.object import ContainerID
 from glasslet.pods.collaborators import NORMAL, WARNING, Observed, PodFiles
+from glasslet.pods.late_calls import until_settled
 from glasslet.pods.make_container import ContainerMaker
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.planner.broken_starts import broken_starts
@@ -14,7 +15,7 @@ from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
 from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError
 from glasslet.runtime.facts import Waiting
-from glasslet.runtime.model import ObservedContainer
+from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.protocols import RuntimeService
 
 
@@ -70,6 +71,8 @@ class ContainerStarter:
             try:
                 await self._runtime.start_container(instance)
             except RuntimeCallError as error:
+                if action.adopt is not None and await self._started_by_another(memory, action, instance):
+                    return
                 if not isinstance(error, NotFound):
                     memory.unstartable |= {instance}
                 text = error.message.replace(instance, action.name)
@@ -81,6 +84,19 @@ class ContainerStarter:
                 waiting = Waiting(reason="RunContainerError", message=error.message)
                 raise runtime_failed(action.name, error, waiting=waiting) from error
         self._events(memory.ref, NORMAL, "Started", f"Started container {action.name}", path)
+
+    async def _started_by_another(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> bool:
+        """Whether a start that an earlier agent asked for went through after all. Waits while that is open."""
+        async for _ in until_settled(self._recorder, on=f"the start of {action.name}"):
+            await self._refresh(memory, action)
+            found = self._instance(memory, instance)
+            if found is None or found.phase is not ContainerPhase.CREATED:
+                return found is not None and found.started_at is not None
+        return False
+
+    def _instance(self, memory: PodMemory, instance: ContainerID) -> ObservedContainer | None:
+        observed = self._observed.get(memory.ref.uid)
+        return next((c for c in observed.containers if c.id == instance), None) if observed else None
 
     def _broke_off(self, memory: PodMemory, instance: ContainerID) -> bool:
         """Whether an adopted container ended without having run: its start broke off with the last agent, a moment
