@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import platform
 import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -26,6 +23,7 @@ from pathlib import Path
 from tests.fakes.agent import NODE, Agent, busybox_pod
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, Silent, import_test_images
 
+from benchmarks.machine import machine
 from glasslet.api.object import SandboxID
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.spec import ContainerSpec, SandboxSpec
@@ -158,14 +156,6 @@ def table(figures: Figures, burst: int) -> str:
 
 def _range(values: Sequence[float]) -> str:
     return f"{min(values):.0f}..{max(values):.0f} ms"
-
-
-def machine() -> str:
-    """What it ran on."""
-    version = subprocess.run(["containerd", "--version"], check=True, capture_output=True, text=True).stdout.split()[2]
-    return (
-        f"{os.cpu_count()} cores, Linux {platform.release()}, containerd {version}, Python {platform.python_version()}"
-    )
 
 
 def main() -> None:

@@ -56,6 +56,7 @@ class Agent:
         self.logs = folder / "logs"
         self.log = folder / "agent.log"
         self.healthz_port, self.port = free_port(), free_port()
+        self.program: tuple[str, ...] = (sys.executable, "-m", "glasslet.kubelet")
         self.flags: tuple[str, ...] = ()
         """More of the command line."""
         self._runtime = runtime
@@ -68,8 +69,8 @@ class Agent:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "glasslet.kubelet", "--config", str(self.folder / "config.yaml")),
-                    *("--root-dir", str(self.root), "--cert-dir", str(self.root / "pki"), "--hostname-override", NODE),
+                    *(*self.program, "--config", str(self.folder / "config.yaml"), "--root-dir", str(self.root)),
+                    *("--cert-dir", str(self.root / "pki"), "--hostname-override", NODE),
                     *self.flags,
                 ],
                 stdout=log,

@@ -122,6 +122,11 @@ class PrivateContainerd:
         """Kills a container's (or sandbox's) main process behind the runtime's back."""
         self._ctr("tasks", "kill", "-s", "SIGKILL", task)
 
+    def pids(self) -> dict[str, int]:
+        """The main process of every container and sandbox that runs, by ID."""
+        rows = [line.split() for line in self._ctr("tasks", "ls").stdout.splitlines()[1:]]
+        return {row[0]: int(row[1]) for row in rows if row[2] == "RUNNING"}
+
     def remove_all_pods(self) -> None:
         """Stops and removes every sandbox with its containers. Works inside a running loop, too."""
         with ThreadPoolExecutor(1) as elsewhere:

@@ -1,0 +1,68 @@
+"""The two kubelets as processes with the same configuration, on the same containerd, as the same node."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.e2e.conftest import cluster_member
+from tests.fakes.agent import NODE, Agent
+from tests.fakes.cgroups import real_root
+from tests.fakes.containerd import PrivateContainerd, unmount_below
+from tests.fakes.control_plane import ControlPlane
+
+VERSION = "v1.34.10"
+SOURCES = Path(__file__).resolve().parent / "go_kubelet"
+BINARY = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "glasslet" / f"go_kubelet-{VERSION}"
+
+CONFIGURATION = {
+    "maxPods": 250,
+    "cgroupsPerQOS": True,
+    "cgroupDriver": "cgroupfs",
+    "enforceNodeAllocatable": ["pods"],
+    "makeIPTablesUtilChains": False,
+    "containerLogMaxSize": "1Gi",  # the log that is read must not be rotated away meanwhile
+    "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+}
+"""Beside the defaults and what a test machine needs."""
+
+
+def go_kubelet() -> Path:
+    """The program; built where it is not there yet. Raises FileNotFoundError without the means to build it."""
+    if not BINARY.exists():
+        if shutil.which("go") is None:
+            raise FileNotFoundError(f"{BINARY} is not built and Go is not installed ({SOURCES / 'build'} makes it)")
+        subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True)
+    return BINARY
+
+
+@contextlib.contextmanager
+def contender(
+    folder: Path, plane: ControlPlane, runtime: PrivateContainerd, program: tuple[str, ...] = ()
+) -> Iterator[Agent]:
+    """A kubelet that is not started yet; without a program, ours. Afterwards nothing of it is left."""
+    with real_root() as root:
+        agent = cluster_member(plane, runtime, folder, **CONFIGURATION, cgroupRoot=root.path)
+        agent.program = program or agent.program
+        try:
+            yield agent
+        finally:
+            everything = ("--all", "-n", "default", "--grace-period=0", "--force", "--wait=false")
+            plane.kubectl("delete", "pods", *everything, check=False)
+            agent.kill()
+            runtime.remove_all_pods()
+            unmount_below(folder)
+            plane.kubectl("delete", "node", NODE, "--ignore-not-found", check=False)
+            shutil.rmtree(folder, ignore_errors=True)
+            _forget_dangling_log_links(folder)
+
+
+def _forget_dangling_log_links(folder: Path) -> None:
+    """Links for log collectors are in one place for the whole machine."""
+    for link in Path("/var/log/containers").glob("*.log"):
+        if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
+            link.unlink(missing_ok=True)
