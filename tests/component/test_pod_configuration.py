@@ -73,6 +73,9 @@ class ClusterData:
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         return await self._credentials.matching(pod, image)
 
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        return ()
+
 
 @asynccontextmanager
 async def cluster_agent(node: Node | None = None) -> AsyncIterator[tuple[Agent, ClusterData]]:

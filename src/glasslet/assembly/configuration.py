@@ -18,6 +18,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.volume import DownwardAPIVolumeFile
+from glasslet.assembly.credential_plugins import PluginSide, build_credential_plugins
 from glasslet.assembly.foundation import Foundation
 from glasslet.kubeapi.objects.cached import node_ttl
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
@@ -77,11 +78,13 @@ class _ClusterData:
         tokens: ServiceAccountTokens,
         environments: ObjectEnvironment,
         credentials: PullCredentials,
+        plugins: PluginSide,
     ) -> None:
         self._objects = objects
         self._tokens = tokens
         self._environments = environments
         self._credentials = credentials
+        self._plugins = plugins
 
     def register(self, pod: Pod) -> None:
         """Keeps what the pod names."""
@@ -91,6 +94,7 @@ class _ClusterData:
         """Drops what only this pod needed, and its tokens."""
         self._objects.forget(ref.uid)
         self._tokens.forget(ref.uid)
+        self._plugins.forget(ref.uid)
 
     async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
         """Services, ConfigMaps and Secrets. Raises ConfigError."""
@@ -99,6 +103,10 @@ class _ClusterData:
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         """Those of the pod's pull secrets, then the node's."""
         return await self._credentials.matching(pod, image)
+
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of credential provider plugins."""
+        return await self._plugins.credentials(pod, image)
 
 
 def build_configuration_side(
@@ -109,13 +117,14 @@ def build_configuration_side(
         paths=credential_paths(foundation.root.root_dir, os.environ.get("HOME", "")), clock=foundation.clock
     )
     events = foundation.events.pod
+    credential_plugins = build_credential_plugins(foundation, client)
     if client is None:
         nothing = NoCluster()
         own = PullCredentials(secrets=None, node=node_keyring, events=events)
         alone = Projections(objects=nothing, tokens=nothing, field_text=_FieldText(needs.node))
         return ConfigurationSide(
             plugins=_plugins(foundation, needs, alone),
-            data=StandaloneData(credentials=own.matching),
+            data=StandaloneData(credentials=own.matching, plugins=credential_plugins.credentials),
             services={},
         )
     objects = _objects(foundation, client, needs)
@@ -137,6 +146,7 @@ def build_configuration_side(
             tokens=tokens,
             environments=ObjectEnvironment(objects=objects, services=listed),
             credentials=PullCredentials(secrets=objects, node=node_keyring, events=events),
+            plugins=credential_plugins,
         ),
         services=services,
     )

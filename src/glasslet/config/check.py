@@ -11,6 +11,7 @@ from glasslet.config.failure import first_line
 from glasslet.config.loading import Loaded, in_order, leaves, load, masked, problem_of, shown
 from glasslet.config.machine import Machine, read_machine
 from glasslet.config.problem import DEFAULT_ORIGIN, Notice, Problem
+from glasslet.config.validation.finding import Finding, refused
 from glasslet.config.validation.machine import validate_on
 
 
@@ -59,7 +60,22 @@ def machine_problems(loaded: Loaded, machine: Machine | None = None) -> list[Pro
             configuration.tls_private_key_file,
         )
         machine = read_machine(tuple(path for path in paths if path))
-    return [problem_of(finding, loaded) for finding in validate_on(machine, loaded.configuration)]
+    findings = [*validate_on(machine, loaded.configuration), *_credential_provider_findings(loaded)]
+    return [problem_of(finding, loaded) for finding in findings]
+
+
+def _credential_provider_findings(loaded: Loaded) -> list[Finding]:
+    options = loaded.options
+    if not (options.image_credential_provider_config and options.image_credential_provider_bin_dir):
+        return []
+    from glasslet.config.credential_providers import TOKENS_GATE, read_credential_providers
+
+    found = read_credential_providers(
+        options.image_credential_provider_config,
+        options.image_credential_provider_bin_dir,
+        tokens=loaded.gates.enabled(TOKENS_GATE),
+    )
+    return [refused("--image-credential-provider-config", problem) for problem in found.problems]
 
 
 def effective_rows(loaded: Loaded) -> list[EffectiveRow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -66,7 +66,13 @@ class Images(Protocol):
     """Brings images onto the node (`runtime.images`)."""
 
     async def ensure(
-        self, pod: Pod, container: Container, *, sandbox: SandboxSpec | None, auths: tuple[RegistryAuth, ...]
+        self,
+        pod: Pod,
+        container: Container,
+        *,
+        sandbox: SandboxSpec | None,
+        auths: tuple[RegistryAuth, ...],
+        ask_plugins: Callable[[], Awaitable[tuple[RegistryAuth, ...]]],
     ) -> Image | ImageProblem: ...
 
 
@@ -106,6 +112,10 @@ class ConfigurationData(Protocol):
 
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         """Credentials for a pull, in the order in which they are to be tried."""
+
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of credential provider plugins, tried after the others. Asked for only when an image is pulled: it
+        starts processes."""
 
 
 class PodFiles(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -111,7 +112,10 @@ class ContainerMaker:
     async def _image(self, memory: PodMemory, container: Container, sandbox: SandboxSpec) -> Image:
         with self._recorder.station(Station.IMAGE, container=container.name, detail=container.image):
             auths = await self._data.credentials(memory.pod, container.image)
-            found = await self._images.ensure(memory.pod, container, sandbox=sandbox, auths=auths)
+            ask_plugins = partial(self._data.plugin_credentials, memory.pod, container.image)
+            found = await self._images.ensure(
+                memory.pod, container, sandbox=sandbox, auths=auths, ask_plugins=ask_plugins
+            )
             if isinstance(found, Image):
                 return found
             # Asked again soon after a failed pull, the image manager tells when it will try again: then that counts.

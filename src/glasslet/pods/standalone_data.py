@@ -19,10 +19,11 @@ async def anonymous(pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
 
 
 class StandaloneData:
-    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own."""
+    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own; `plugins`: those of plugins."""
 
-    def __init__(self, *, credentials: Credentials = anonymous) -> None:
+    def __init__(self, *, credentials: Credentials = anonymous, plugins: Credentials = anonymous) -> None:
         self._credentials = credentials
+        self._plugins = plugins
 
     def register(self, pod: Pod) -> None:
         """Nothing is kept for anybody."""
@@ -37,3 +38,7 @@ class StandaloneData:
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         """The node's."""
         return await self._credentials(pod, image)
+
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of plugins."""
+        return await self._plugins(pod, image)

@@ -41,3 +41,4 @@ class WaitKind(StrEnum):
     EXIT = "exit"
     PAUSE = "pause"
     CGROUP = "cgroup"
+    CREDENTIALS = "credentials"

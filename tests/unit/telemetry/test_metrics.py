@@ -12,6 +12,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.telemetry.metrics.agent import Gate
 from glasslet.telemetry.metrics.catalog import Metrics
+from glasslet.telemetry.metrics.credential_plugins import CredentialPluginMetrics
 from glasslet.telemetry.metrics.http import RequestKind
 from glasslet.telemetry.metrics.pods import PodCounts, PodWork, rejection_label
 from glasslet.telemetry.metrics.registry import MetricRegistry, go_number
@@ -39,6 +40,7 @@ def metrics() -> Metrics:
     made.pod_workers.rejected("OutOfpods")
     made.images.pulled("0-10MB", 3.0)
     made.images.collected("space")
+    CredentialPluginMetrics(made.registry, config_hash="sha256:0").ran("ecr", 0.1, failed=True)
     with made.http.request(RequestKind("GET", "pods", "readwrite")):
         pass
     made.probes.probed("Liveness", POD, "main", successful=True, seconds=0.1)

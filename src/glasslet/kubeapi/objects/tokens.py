@@ -13,6 +13,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object, PodUID
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi import paths
@@ -59,15 +60,18 @@ class TokenRequest(Object, frozen=True, kw_only=True):
 
     api_version: str = "authentication.k8s.io/v1"
     kind: str = "TokenRequest"
+    metadata: ObjectMeta = ObjectMeta()
     spec: TokenRequestSpec = TokenRequestSpec()
     status: TokenRequestStatus = TokenRequestStatus()
 
 
 class TokenFor(Struct, frozen=True, kw_only=True):
-    """What a token is for: an account, the pod that it is bound to, who will accept it, seconds of life."""
+    """What a token is for: an account, the pod that it is bound to, who will accept it, seconds of life.
+    `service_account_uid`: only of this very account, "" for whichever has the name."""
 
     namespace: str
     service_account: str
+    service_account_uid: str = ""
     pod: str
     uid: PodUID
     audience: str = ""
@@ -125,11 +129,12 @@ def _is_expired(token: TokenRequest, now: datetime) -> bool:
 
 def _request(wanted: TokenFor) -> TokenRequest:
     return TokenRequest(
+        metadata=ObjectMeta(uid=wanted.service_account_uid),
         spec=TokenRequestSpec(
             audiences=(wanted.audience,) if wanted.audience else (),
             expiration_seconds=wanted.expiration_seconds,
             bound_object_ref=BoundObjectReference(kind="Pod", api_version="v1", name=wanted.pod, uid=wanted.uid),
-        )
+        ),
     )
 
 

@@ -54,13 +54,17 @@ def image_pulling(it: Situation) -> VerdictAnswer | None:
         container = it.container(standing.container)
         image = container.image if container is not None else standing.detail
         queued = it.wait(WaitKind.QUEUE, container=standing.container)
+        asked = it.wait(WaitKind.CREDENTIALS, container=standing.container)
         doing = f"waits in the {queued.on}" if queued is not None else "is being pulled"
+        brief = queued.on if queued is not None else "pulling"
+        if asked is not None:
+            doing, brief = f"needs credentials: {asked.on} was asked", asked.on
         return it.verdict(
             "image_pulling",
             "starting",
             f"{it} waits for image {image} of container {standing.container}, which {doing} "
             f"({it.ago(standing.since)}).",
-            brief=f"image {image}: {queued.on if queued is not None else 'pulling'}",
+            brief=f"image {image}: {brief}",
             since=moment(standing.since),
             evidence=[("image", image), ("queue", queued.on if queued is not None else "")],
         )

@@ -18,6 +18,7 @@ _CALLS = {
     "grace_period": "the end of the grace period: {on}",
     "hook": "hook {on}",
     "exit": "{on} to end",
+    "credentials": "{on}",
     "pause": "somebody to let it go on: {on}",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -26,6 +26,10 @@ from glasslet.runtime.protocols import ImageService, RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
 
 logger = logging.getLogger(__name__)
+
+
+AskPlugins = Callable[[], Awaitable[Sequence[RegistryAuth]]]
+"""Gives the credentials of credential provider plugins; may take a while."""
 
 
 class EventSink(Protocol):
@@ -96,13 +100,15 @@ class ImageManager:
         *,
         sandbox: SandboxSpec | None,
         auths: Sequence[RegistryAuth] = (),
+        ask_plugins: AskPlugins | None = None,
     ) -> Image | ImageProblem:
-        """The image of this container, pulled if the policy asks for it.
+        """The image of this container, pulled if the policy asks for it. `ask_plugins` is called only before a pull;
+        what it gives is tried after `auths`.
 
         Sends all image events of the container, also the closing `Failed: Error: <reason>`. Raises nothing of the
         runtime: a failed call becomes an ImageProblem.
         """
-        asked = _Asked(pod, container, tuple(auths), sandbox)
+        asked = _Asked(pod, container, tuple(auths), sandbox, ask_plugins)
         outcome = await self._ensure(asked)
         if isinstance(outcome, ImageProblem):
             self._recorder.decided(
@@ -154,9 +160,10 @@ class ImageManager:
             message = f'Back-off pulling image "{written}"'
             self._tell(asked, "Normal", "BackOff", message)
             return ImageProblem(reason=ImageReason.BACK_OFF, message=f"{message}: {held.error}", retry_at=held.until)
-        self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(asked.auths))
         self._tell(asked, "Normal", "Pulling", f'Pulling image "{written}"')
-        outcome = await self._puller.pull(PullRequest(image=image, auths=asked.auths, sandbox=asked.sandbox))
+        auths = await asked.all_auths()
+        self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(auths))
+        outcome = await self._puller.pull(PullRequest(image=image, auths=auths, sandbox=asked.sandbox))
         now = self._clock.monotonic()
         if isinstance(outcome, PullFailed):
             return self._failed(asked, outcome, now)
@@ -189,7 +196,7 @@ class ImageManager:
 class _Asked:
     """One call of `ensure`."""
 
-    __slots__ = ("auths", "container", "field_path", "handler", "ref", "sandbox")
+    __slots__ = ("_ask_plugins", "_auths", "container", "field_path", "handler", "ref", "sandbox")
 
     def __init__(
         self,
@@ -197,13 +204,19 @@ class _Asked:
         container: Container | EphemeralContainer,
         auths: tuple[RegistryAuth, ...],
         sandbox: SandboxSpec | None,
+        ask_plugins: AskPlugins | None,
     ) -> None:
         self.ref = pod_ref(pod)
         self.container = container
-        self.auths = auths
+        self._auths = auths
+        self._ask_plugins = ask_plugins
         self.sandbox = sandbox
         self.handler = sandbox.runtime_handler if sandbox else ""
         self.field_path = field_path(pod, container.name)
+
+    async def all_auths(self) -> tuple[RegistryAuth, ...]:
+        """What was given, then what plugins give."""
+        return self._auths if self._ask_plugins is None else (*self._auths, *await self._ask_plugins())
 
 
 def field_path(pod: Pod, container: str) -> str:
