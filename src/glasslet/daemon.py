@@ -105,9 +105,7 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
             with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
                 await cluster.facts.gathered.wait()
         sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
-        if pods.api is not None and pods.mirrors is not None:
-            sources |= {"source API": pods.api.run, "mirror pods": pods.mirrors.run}
-        await layers.enter_async_context(running(sources))
+        await layers.enter_async_context(running(sources | dict(pods.of_api)))
         startup.finished()
         if foundation.identity is not None:
             await foundation.identity.watch()

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from glasslet.admission.chain import PodAdmission
 from glasslet.api.codec import convert
 from glasslet.api.node import Node as APINode
@@ -21,11 +23,13 @@ from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
+from glasslet.sources.last_known import VERSION, LastKnown, LastKnownPods
 from glasslet.sources.names import API, FILE
 from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
 from tests.component.pod_agent import Agent, Node
 from tests.fakes.api_server import FakeAPIServer, Plain
+from tests.fakes.inline_threads import InlineThreads
 
 NODE = "n1"
 ROOM = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi", "pods": "110"}
@@ -34,7 +38,7 @@ ROOM = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi", "pods": "110"
 class APIAgent(Agent):
     """One run of the agent against a server. Static pods are given to `static()`, all others come from the server."""
 
-    def __init__(self, server: FakeAPIServer, node: Node) -> None:
+    def __init__(self, server: FakeAPIServer, node: Node, memory: str = "") -> None:
         super().__init__(node)
         self.server = server
         self.api = APISource(
@@ -44,7 +48,9 @@ class APIAgent(Agent):
             on_change=self._changed,
             recorder=self.record,
         )
-        self.manager = StatusManager(recorder=self.record, client=server, pods=self.api)
+        self.memory = self._memory(memory) if memory else None
+        news = self.memory.changed if self.memory is not None else None
+        self.manager = StatusManager(recorder=self.record, client=server, pods=self.api, news=news)
         self.workers = PodWorkers(
             services=self.services,
             status=StatusServices(
@@ -83,6 +89,8 @@ class APIAgent(Agent):
             await self.observed.synced.wait()
             group.create_task(self.api.run())
             group.create_task(self.mirrors.run())
+            if self.memory is not None:
+                group.create_task(self.memory.run())
 
     def static(self, *pods: Pod) -> None:
         """All pods that files say now."""
@@ -116,6 +124,24 @@ class APIAgent(Agent):
         for update in updates:
             self.workers.update(update)
         self.mirrors.wake()
+        if self.memory is not None:
+            self.memory.changed()
+
+    def _memory(self, path: str) -> LastKnownPods:
+        return LastKnownPods(
+            path=path,
+            listed=self.api.synced,
+            now=lambda: LastKnown(
+                version=VERSION, pods=tuple(self._with_status(p) for p in self.desired.given_by(API))
+            ),
+            recall=lambda state: self.desired.recall(API, state.pods),
+            threads=InlineThreads(),
+            recorder=self.record,
+        )
+
+    def _with_status(self, pod: Pod) -> Pod:
+        view = self.workers.view(PodUID(pod.metadata.uid))
+        return pod if view is None else replace(pod, status=view.status)
 
 
 def api_node(**changed: str) -> Plain:
@@ -154,12 +180,13 @@ def api_pod(name: str = "web", *, requests: dict[str, str] | None = None, **spec
 
 @asynccontextmanager
 async def running(
-    server: FakeAPIServer, node: Node | None = None, *, static: Sequence[Pod] = (), **amounts: str
+    server: FakeAPIServer, node: Node | None = None, *, static: Sequence[Pod] = (), memory: str = "", **amounts: str
 ) -> AsyncIterator[APIAgent]:
-    """An agent that runs while the body does. Then nothing manages the pods any more."""
+    """An agent that runs while the body does. Then nothing manages the pods any more. `memory`: the file in which it
+    keeps the API's pods."""
     if server.get_plain("nodes", "", NODE) is None:
         server.put("nodes", api_node(**amounts))
-    agent = APIAgent(server, node or Node())
+    agent = APIAgent(server, node or Node(), memory)
     agent.static(*static)
     task = asyncio.create_task(agent.run())
     try:

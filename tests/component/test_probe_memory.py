@@ -139,7 +139,7 @@ async def test_a_damaged_file_is_a_finding_and_nothing_else(tmp_path: Path, cont
     ("data", "why"),
     [
         (b'{"version":99}', "has version 99, want 1"),
-        (b"[]", "Expected `object`"),
+        (b"[]", "want an object, got a list"),
         (b'{"version":1,"ready":[3]}', "ready"),
     ],
     ids=["another version", "another shape", "another type"],

@@ -34,6 +34,8 @@ class World:
         self.uid = PodUID(self.pod.metadata.uid)
         self.watched: Pod | None = None
         self.lag = False
+        self.synced = asyncio.Event()
+        self.synced.set()
         self.record = Record()
         self.took: list[float] = []
         self.manager = StatusManager(recorder=self.record, client=self.server, pods=self, took=self.took.append)
@@ -277,3 +279,17 @@ async def test_without_an_api_server_every_status_counts_as_accepted() -> None:
     assert manager.status_of(world.uid) == RUNNING
     manager.finish(world.pod, FAILED)
     assert manager.status_of(world.uid) is None
+
+
+async def test_the_end_of_a_pod_is_kept_until_it_is_known_whether_the_server_has_the_pod() -> None:
+    async with managed() as world:
+        world.synced.clear()
+        world.watched, world.lag = None, True
+        world.manager.publish(world.pod, PodStatus(phase="Succeeded"))
+        world.manager.finish(world.pod, PodStatus(phase="Succeeded"))
+        await asyncio.sleep(30)
+        world.lag = False
+        world.synced.set()
+        world.manager.changed(world.uid)
+        await asyncio.sleep(1)
+        assert world.phase() == "Succeeded"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import selectors
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +17,7 @@ import yaml
 
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
-from tests.fakes.agent import NODE, Agent, busybox_pod
+from tests.fakes.agent import FOR_EVER, NODE, Agent, busybox_pod
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, Plain, is_ready
 
@@ -176,6 +177,78 @@ def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
     assert logs_of(gated_agent, "kept") == ran
 
 
+def test_with_its_memory_on_such_an_agent_restarts_and_probes_its_pods_too(
+    controlplane: ControlPlane, gate: Gate, gated_agent: Agent, tmp_path: Path
+) -> None:
+    names = [f"known-{number}" for number in range(10)]
+    gated_agent.kill()
+    gated_agent.environment["GLASSLET_REMEMBER_API_PODS"] = "true"
+    gated_agent.start()
+    flags = tmp_path / "flags"
+    controlplane.apply(*(api_pod(name) for name in names), probed_pod("probed", flags))
+    for name in [*names, "probed"]:
+        controlplane.wait_for(name, is_ready, seconds=120)
+    before = controlplane.pods()
+    ran = logs_of(gated_agent, "known")
+    wait_until_kept(gated_agent, 11)
+
+    gate.shut()
+    gated_agent.kill()
+    controlplane.kubectl("delete", "pod", names[0], "--grace-period=0", "--force")
+    (flags / "sick").touch()
+    gated_agent.start()
+    wait_for_instances(gated_agent, "probed", 2, seconds=60)
+    assert logs_of(gated_agent, "known") == ran
+
+    gate.reopen()
+    controlplane.wait_for("probed", lambda found: told_restarts(found) >= 1, seconds=30)
+    controlplane.apply(api_pod("later"))
+    controlplane.wait_for("later", is_ready)
+    wait_until(lambda: not logs_of(gated_agent, names[0]), gated_agent)
+    after = controlplane.pods()
+    for name in names[1:]:
+        assert after[name]["status"] == before[name]["status"]
+    assert logs_of(gated_agent, "known") == {path for path in ran if f"_{names[0]}_" not in path}
+
+
+def probed_pod(name: str, folder: Path) -> Plain:
+    """A pod whose container is restarted when there is a file `sick` in the folder, and which has a token."""
+    folder.mkdir()
+    made = api_pod(name, f"rm -f /flags/sick; {FOR_EVER}", automountServiceAccountToken=True)
+    main = made["spec"]["containers"][0]
+    main["livenessProbe"] = {
+        "exec": {"command": ["sh", "-c", "! test -e /flags/sick"]},
+        "periodSeconds": 1,
+        "failureThreshold": 1,
+    }
+    main["volumeMounts"] = [{"name": "flags", "mountPath": "/flags"}]
+    made["spec"]["volumes"] = [{"name": "flags", "hostPath": {"path": str(folder)}}]
+    return made
+
+
+def wait_until_kept(agent: Agent, pods: int) -> None:
+    """Until so many pods are in the agent's memory, all of them ready."""
+    path = agent.root / "glasslet" / "api-pods"
+
+    def kept() -> bool:
+        return path.exists() and sum(map(is_ready, json.loads(path.read_bytes().split(b"\n")[1])["pods"])) == pods
+
+    wait_until(kept, agent)
+
+
+def wait_for_instances(agent: Agent, name: str, number: int, seconds: float) -> None:
+    """Until so many instances of the pod's container have run."""
+    wait_until(lambda: len(instances_of(agent, name)) >= number, agent, seconds)
+
+
+def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 30.0) -> None:
+    """Asks until it is so."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, agent.tail_of_log()
+        time.sleep(0.1)
+
+
 def ready_condition(plane: ControlPlane) -> tuple[str, str]:
     """Status and transition time of the node's Ready."""
     node = plane.get("node", NODE)
@@ -196,10 +269,7 @@ def instances_of(agent: Agent, name: str) -> list[int]:
 
 def wait_for_log(agent: Agent, name: str, seconds: float) -> None:
     """Waits until a container of the pod ran."""
-    deadline = time.monotonic() + seconds
-    while not logs_of(agent, name):
-        assert time.monotonic() < deadline, agent.tail_of_log()
-        time.sleep(0.1)
+    wait_until(lambda: logs_of(agent, name), agent, seconds)
 
 
 def told_restarts(found: Plain | None) -> int:

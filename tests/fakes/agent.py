@@ -59,6 +59,8 @@ class Agent:
         self.program: tuple[str, ...] = (sys.executable, "-m", "glasslet.kubelet")
         self.flags: tuple[str, ...] = ()
         """More of the command line."""
+        self.environment: dict[str, str] = {}
+        """Beside this process's own."""
         self._runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None
         self.manifests.mkdir(parents=True)
@@ -76,6 +78,7 @@ class Agent:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
+                env={**os.environ, **self.environment},
             )
 
     @property

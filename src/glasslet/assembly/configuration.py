@@ -61,11 +61,12 @@ class ConfigurationNeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationSide:
-    """`services` have to run while pods do."""
+    """`services` have to run while pods do; `listed`: the cluster's services, None standalone."""
 
     plugins: Mapping[str, VolumePlugin]
     data: ConfigurationData
     services: Mapping[str, Callable[[], Awaitable[None]]]
+    listed: Services | None = None
 
 
 class _ClusterData:
@@ -149,6 +150,7 @@ def build_configuration_side(
             plugins=credential_plugins,
         ),
         services=services,
+        listed=listed,
     )
 
 

@@ -26,6 +26,7 @@ from glasslet.assembly.cgroups import (
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.addresses import NodeAddressUnknown
@@ -35,7 +36,6 @@ from glasslet.host.mounts import Mounts
 from glasslet.host.pod_files import PodFiles
 from glasslet.host.resolver import ResolverSource
 from glasslet.host.threads import HostCallStuck
-from glasslet.mirror.manager import MirrorPods
 from glasslet.node.allocatable import allocatable
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import back_off_limits
@@ -84,8 +84,9 @@ class PodSide:
     housekeeping: Housekeeping
     garbage: GarbageCollector
     api: APISource | None = None
-    mirrors: MirrorPods | None = None
-    """Both None without an API server."""
+    """None without an API server."""
+    of_api: Mapping[str, Callable[[], Awaitable[None]]]
+    """What else there is of sources with an API server."""
 
 
 async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
@@ -118,6 +119,7 @@ def build_pod_side(
         client=cluster.clients.requests if cluster is not None else None,
         pods=api,
         took=foundation.metrics.pod_workers.status_accepted,
+        news=lambda: last_known.changed() if last_known is not None else None,
     )
     files = _pod_files(foundation)
     report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
@@ -158,6 +160,8 @@ def build_pod_side(
             workers.update(update)
         if mirrors is not None and (not updates or any(update.source != API for update in updates)):
             mirrors.wake()
+        if last_known is not None:
+            last_known.changed()
 
     def changed(uid: PodUID) -> None:
         statuses.changed(uid)
@@ -178,10 +182,16 @@ def build_pod_side(
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
         upkeep["orphaned cgroups"] = orphans.run
-    mirrors = None
-    if cluster is not None and api is not None:
+    mirrors = last_known = None
+    of_api: dict[str, Callable[[], Awaitable[None]]] = {}
+    if cluster is not None and api is not None and configuration.listed is not None:
+        kept = Remembered(cluster=cluster, source=api, desired=desired, workers=workers, services=configuration.listed)
+        last_known = build_last_known(foundation, kept)
         mirrors = build_mirrors(foundation, cluster, source=api, desired=desired, workers=workers)
         cluster.node.known.subscribe(lambda _node: mirrors.wake())
+        of_api = {"source API": api.run, "mirror pods": mirrors.run}
+        if last_known is not None:
+            of_api["last known pods"] = last_known.run
     runtime.conditions.subscribe(lambda: workers.wake_all(retry=True))
     return PodSide(
         desired=desired,
@@ -204,7 +214,7 @@ def build_pod_side(
             limits=_limits(foundation),
         ),
         api=api,
-        mirrors=mirrors,
+        of_api=of_api,
     )
 
 

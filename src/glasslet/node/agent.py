@@ -135,6 +135,7 @@ class NodeAgent:
         self._clock = clock
         self._contributions = contributions or Contributions()
         self._metrics = metrics
+        self._recalled: Node | None = None
         self._unschedulable = False
         self._announced = False
         self._reported_first = False
@@ -181,8 +182,12 @@ class NodeAgent:
         facts.subscribe(self.status.wake)
 
     def current(self) -> Node:
-        """The node as last seen; before that, as it would register now."""
-        return self.known.node or self._initial().node
+        """The node as last seen; before that, as it was recalled or would register now."""
+        return self.known.node or self._recalled or self._initial().node
+
+    def recall(self, node: Node) -> None:
+        """The node as an earlier run saw it: it counts until the API server tells."""
+        self._recalled = node
 
     def initial(self) -> Node:
         """The node as it would register now."""

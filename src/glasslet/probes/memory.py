@@ -13,11 +13,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 
 from glasslet.api.object import ContainerID
-from glasslet.host.files import Damaged, Intact, read_checked, write_checked
+from glasslet.host.state_file import StateFile
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.facts import ProbeOutcome
@@ -58,6 +57,7 @@ class ProbeMemory:
         recorder: Recorder,
     ) -> None:
         self._path = path
+        self._file = StateFile(path=path, kind=_State, version=VERSION, what="probe results", finding=recorder.finding)
         self._passing = passing
         self._threads = threads
         self._recorder = recorder
@@ -105,11 +105,8 @@ class ProbeMemory:
         state = self._state()
         if state == self._written:
             return True
-        data = msgspec.json.encode(state)
         try:
-            await self._threads.run(
-                lambda: write_checked(self._path, data), on="file of probe results", kind=WaitKind.QUEUE
-            )
+            await self._threads.run(lambda: self._file.write(state), on="file of probe results", kind=WaitKind.QUEUE)
         except OSError as error:
             self._recorder.finding(f"probe results cannot be written to {self._path}: {error.strerror}")
             return False
@@ -121,31 +118,14 @@ class ProbeMemory:
         if state == self._written:
             return
         try:
-            write_checked(self._path, msgspec.json.encode(state))
+            self._file.write(state)
         except OSError as error:
             logger.warning("probe results not written", extra={"path": self._path, "error": str(error)})
 
     def _read(self) -> dict[ContainerID, ProbeOutcome]:
-        try:
-            found = read_checked(self._path)
-        except OSError as error:
-            self._recorder.finding(f"probe results cannot be read from {self._path}: {error.strerror}")
+        state = self._written = self._file.read()
+        if state is None:
             return {}
-        if isinstance(found, Damaged):
-            self._recorder.finding(f"probe results of the last run are lost: {found.why}")
-        if not isinstance(found, Intact):
-            return {}
-        try:
-            state = msgspec.json.decode(found.data, type=_State)
-        except msgspec.DecodeError as error:
-            self._recorder.finding(f"probe results of the last run are lost: {self._path}: {error}")
-            return {}
-        if state.version != VERSION:
-            self._recorder.finding(
-                f"probe results of the last run are lost: {self._path} has version {state.version}, want {VERSION}"
-            )
-            return {}
-        self._written = state
         ready = set(state.ready)
         started = set(state.started)
         return {

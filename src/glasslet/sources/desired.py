@@ -36,12 +36,14 @@ class DesiredPods:
     def update_source(self, source: str, pods: Iterable[Pod]) -> None:
         """Takes all pods that a source has now, and delivers what changed. `source` is one of the constructor's."""
         first = source in self._waiting_for
-        merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
-        self._known[source] = merged.known
         self._waiting_for.discard(source)
-        self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
-        if merged.updates or first:
-            self._deliver(merged.updates)
+        self._take(source, pods, tell_anyway=first)
+
+    def recall(self, source: str, pods: Iterable[Pod]) -> None:
+        """Takes pods that a source had in an earlier run. It has not reported by that, and once it has, this is
+        nothing."""
+        if source in self._waiting_for:
+            self._take(source, pods, tell_anyway=False)
 
     def get(self, uid: PodUID) -> Pod | None:
         """The desired pod with this UID."""
@@ -54,6 +56,10 @@ class DesiredPods:
         """All desired pods, source by source."""
         return [entry.pod for known in self._known.values() for entry in known.values()]
 
+    def given_by(self, source: str) -> list[Pod]:
+        """The desired pods of one source as it gave them, without what this agent notes on them."""
+        return [entry.given for entry in self._known[source].values()]
+
     def ready(self) -> bool:
         """Whether every source has reported at least once."""
         return not self._waiting_for
@@ -61,6 +67,13 @@ class DesiredPods:
     def waiting_for(self) -> frozenset[str]:
         """Sources that have not reported yet."""
         return frozenset(self._waiting_for)
+
+    def _take(self, source: str, pods: Iterable[Pod], *, tell_anyway: bool) -> None:
+        merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
+        self._known[source] = merged.known
+        self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
+        if merged.updates or tell_anyway:
+            self._deliver(merged.updates)
 
     def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
         for pod in sorted(duplicates - self._duplicates[source]):

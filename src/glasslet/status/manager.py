@@ -45,7 +45,10 @@ _ENDED = ("Succeeded", "Failed")
 
 
 class PodStore(Protocol):
-    """Where API objects of pods are looked up: the watched copy."""
+    """Where API objects of pods are looked up: the watched copy. `synced`: it is complete."""
+
+    @property
+    def synced(self) -> asyncio.Event: ...
 
     def api_pod(self, ref: PodRef) -> Pod | None:
         """The API object that stands for this pod (for a static pod its mirror), None if there is none."""
@@ -77,7 +80,8 @@ class _Entry:
 
 
 class StatusManager:
-    """Owner of "what have we told the API server". `took` hears the seconds from a change to its acceptance."""
+    """Owner of "what have we told the API server". `took` hears the seconds from a change to its acceptance,
+    `news` that some pod has another status."""
 
     def __init__(
         self,
@@ -86,11 +90,13 @@ class StatusManager:
         client: APIClient | None = None,
         pods: PodStore | None = None,
         took: Callable[[float], None] | None = None,
+        news: Callable[[], None] | None = None,
     ) -> None:
         self._recorder = recorder
         self._client = client
         self._pods = pods
         self._took = took
+        self._news = news
         self._entries: dict[PodUID, _Entry] = {}
         self._group: asyncio.TaskGroup | None = None
 
@@ -108,6 +114,8 @@ class StatusManager:
             entry.changed_at = self._now()
         entry.pod, entry.status = pod, status
         entry.news.set()
+        if self._news is not None:
+            self._news()
         self._send(entry)
 
     def finish(self, pod: Pod, status: PodStatus) -> None:
@@ -191,7 +199,8 @@ class StatusManager:
             return
         known = self._known(entry)
         if known is None:
-            if entry.finished and self._pods is not None:
+            # Before the first list "not there" says nothing: the pod's end may still have to be told.
+            if entry.finished and self._pods is not None and self._pods.synced.is_set():
                 self._entries.pop(PodUID(entry.pod.metadata.uid), None)
         elif not _told(entry, known) or _to_delete(entry, known):
             ref = pod_ref(entry.pod)

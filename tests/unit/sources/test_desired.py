@@ -84,3 +84,33 @@ def test_a_duplicate_is_one_finding_however_often_it_is_reported(world: World) -
     assert world.recorder.findings == [
         'Error validating pod web_default(2) from file due to duplicate pod name "web", ignoring'
     ]
+
+
+def test_recalled_pods_are_desired_but_their_source_has_not_reported(world: World) -> None:
+    world.desired.update_source("file", [])
+    world.desired.recall("http", [pod(name="kept", uid="1"), pod(name="gone", uid="2")])
+    assert [update.kind for update in world.delivered[-1]] == ["add", "add"]
+    assert not world.desired.ready()
+
+
+def test_the_first_report_corrects_what_was_recalled(world: World) -> None:
+    world.desired.update_source("file", [])
+    world.desired.recall("http", [pod(name="kept", uid="1"), pod(name="gone", uid="2")])
+    world.desired.update_source("http", [pod(name="kept", uid="1"), pod(name="new", uid="3")])
+    assert [(update.kind, update.pod.metadata.name) for update in world.delivered[-1]] == [
+        ("remove", "gone"),
+        ("add", "new"),
+    ]
+    assert world.desired.ready()
+
+
+def test_nothing_is_recalled_for_a_source_that_has_reported(world: World) -> None:
+    world.desired.update_source("http", [])
+    world.desired.recall("http", [pod()])
+    assert world.desired.all() == []
+
+
+def test_pods_are_told_as_their_source_gave_them(world: World) -> None:
+    given = pod()
+    world.desired.update_source("http", [given])
+    assert world.desired.given_by("http") == [given]

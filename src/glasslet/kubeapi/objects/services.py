@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 from msgspec import field
@@ -44,24 +45,29 @@ class Services:
 
     def __init__(self, *, client: APIClient, recorder: Recorder) -> None:
         self._recorder = recorder
+        self._recalled: tuple[ServiceAddress, ...] | None = None
         self._reflector = Reflector(
             client=client, path=paths.SERVICES, kind=ServiceAddress, on_change=lambda change: None
         )
 
     def known(self) -> tuple[ServiceAddress, ...] | None:
         """All services; None before they were listed once."""
-        return self._reflector.all() if self._reflector.synced.is_set() else None
+        return self._reflector.all() if self._reflector.synced.is_set() else self._recalled
+
+    def recall(self, services: Iterable[ServiceAddress]) -> None:
+        """What was known in an earlier run: it counts until the first list."""
+        self._recalled = tuple(services)
 
     async def listed(self) -> tuple[ServiceAddress, ...] | None:
         """All services, waiting a moment for the first list; None if it does not come."""
-        if not self._reflector.synced.is_set():
+        if self.known() is None:
             with self._recorder.wait(WaitKind.API_CALL, on="first list of services"):
                 try:
                     async with asyncio.timeout(FIRST_LIST):
                         await self._reflector.synced.wait()
                 except TimeoutError:
-                    return None
-        return self._reflector.all()
+                    return self.known()
+        return self.known()
 
     async def run(self) -> None:
         """Keeps them current until cancelled."""
