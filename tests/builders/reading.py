@@ -46,7 +46,7 @@ def container_reading(
 ) -> ContainerReading:
     """A container in its pod's group, with one process."""
     container = container or observed_container()
-    return ContainerReading(container, f"{POD_GROUP}/{container.id}", found or figures(processes=1), **changes)
+    return ContainerReading(container, f"{POD_GROUP}/{container.id}", found or figures(pids=(b"4242",)), **changes)
 
 
 def pod_reading(*containers: ContainerReading, of: Pod | None = None, **changes: Any) -> PodReading:

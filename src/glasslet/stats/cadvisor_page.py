@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from glasslet.host.machine import Machine
 from glasslet.stats.container_families import Family, Row
-from glasslet.stats.disk_usage import FilesystemFigures
 from glasslet.stats.exposition import Page, label_pairs
 from glasslet.stats.figures import CgroupFigures
+from glasslet.stats.filesystem_families import NodeFilesystem, of_filesystems
 from glasslet.stats.node_figures import Sockets
 from glasslet.stats.readings import ROOT, PodReading, Reading
 
@@ -39,14 +39,16 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
 
 
 def cadvisor_page(
-    reading: Reading, families: Iterable[Family], facts: MachineFacts, filesystems: Mapping[str, FilesystemFigures]
+    reading: Reading, families: Iterable[Family], facts: MachineFacts, filesystems: Mapping[str, NodeFilesystem]
 ) -> bytes:
     """The page. `filesystems`: those of the node, by device name."""
     rows = list(_rows(reading, facts))
     found: dict[str, tuple[str, str, _Samples]] = {
-        family.name: (family.kind, family.text, _of_family(family, rows)) for family in families
+        family.name: (family.kind, family.text, _written(family, rows)) for family in families
     }
-    found.update(_of_filesystems(reading, filesystems))
+    found.update(of_filesystems(_base(ROOT), filesystems))
+    lost = 0 if ROOT in reading.groups else 1
+    found["container_scrape_error"] = ("gauge", "1 if control groups could not be read, else 0", [f" {lost}"])
     found.update(_of_machine(facts, max((row.stamp for row in rows), default="")))
     page = Page()
     for name in sorted(found):
@@ -54,9 +56,9 @@ def cadvisor_page(
     return page.encoded()
 
 
-def _of_family(family: Family, rows: list[Row]) -> Iterator[str]:
-    for row in rows:
-        yield from family.samples(row)
+def _written(family: Family, rows: list[Row]) -> Iterator[str]:
+    """Only once its turn comes: never is the whole page there as text and as bytes."""
+    yield from family.samples(rows)
 
 
 def _rows(reading: Reading, facts: MachineFacts) -> Iterator[Row]:
@@ -112,26 +114,6 @@ def _limited(root: CgroupFigures, machine: Machine) -> CgroupFigures:
     if root.memory is None:
         return root
     return replace(root, memory=replace(root.memory, limit=machine.memory_capacity, swap_limit=machine.swap_capacity))
-
-
-def _of_filesystems(
-    reading: Reading, filesystems: Mapping[str, FilesystemFigures]
-) -> Iterator[tuple[str, tuple[str, str, _Samples]]]:
-    kinds: dict[str, tuple[str, Callable[[FilesystemFigures], int]]] = {
-        "container_fs_inodes_free": ("Free inodes", lambda one: one.inodes_free),
-        "container_fs_inodes_total": ("Inodes", lambda one: one.inodes),
-        "container_fs_limit_bytes": ("Size of the file system", lambda one: one.capacity),
-        "container_fs_usage_bytes": ("Use of the file system", lambda one: one.used),
-    }
-    base = _base(ROOT)
-    for name, (text, value) in kinds.items():
-        samples = [
-            f'{{{base},device="{device}"}} {value(one)} {one.taken_at // _MILLISECOND}'
-            for device, one in filesystems.items()
-        ]
-        yield name, ("gauge", text, samples)
-    lost = 0 if ROOT in reading.groups else 1
-    yield "container_scrape_error", ("gauge", "1 if control groups could not be read, else 0", [f" {lost}"])
 
 
 def _of_machine(facts: MachineFacts, stamp: str) -> Iterator[tuple[str, tuple[str, str, _Samples]]]:

@@ -6,8 +6,10 @@ import os
 import time
 from collections.abc import Mapping
 
-from glasslet.stats.figures import CgroupFigures, Details, MemoryFigures, Part, Transfers
+from glasslet.stats.figures import CgroupFigures, Details, Limits, MemoryFigures, Part, Transfers
+from glasslet.stats.kept_limits import KeptLimits
 from glasslet.stats.kernel_text import Folder, contents, keyed, limit, lines, number, oldest_change
+from glasslet.stats.oom_kills import OomKills
 
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -27,6 +29,8 @@ class CgroupV1:
         self._block = folders["blkio"]
         # Without swap accounting the files are missing for every group: asking once is enough.
         self._swap = os.path.exists(f"{self._memory}/memory.memsw.usage_in_bytes")
+        self._limits = KeptLimits()
+        self._oom_kills = OomKills()
 
     def exists(self, group: str) -> bool:
         """Whether there is such a group."""
@@ -41,15 +45,16 @@ class CgroupV1:
         group = group.rstrip("/")
         memory = Folder(self._memory + group)
         try:
-            cpu, used = self.read_cpu(group), self._read_memory(memory)
-            if cpu is None and used is None:
+            cpu, usage = self.read_cpu(group), number(memory.contents("memory.usage_in_bytes"))
+            if cpu is None and usage is None:
                 return None
+            limits = self._read_limits(group, memory, parts)
             return CgroupFigures(
                 taken_at=time.time_ns(),
                 cpu=cpu,
-                memory=used,
-                processes=len(memory.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
-                details=self._read_details(group, memory) if parts & Part.DETAILS else None,
+                memory=_memory(memory, usage, limits) if usage is not None else None,
+                pids=tuple(memory.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
+                details=self._read_details(group, memory, limits) if parts & Part.DETAILS else None,
             )
         finally:
             memory.close()
@@ -67,57 +72,47 @@ class CgroupV1:
         """Ids of the processes in it, without those of groups below."""
         return contents(f"{self._memory}{group}/cgroup.procs").split()
 
-    def _read_memory(self, folder: Folder) -> MemoryFigures | None:
-        usage = number(folder.contents("memory.usage_in_bytes"))
-        if usage is None:
-            return None
-        stat = keyed(folder.contents("memory.stat"))
+    def _read_limits(self, group: str, memory: Folder, parts: Part) -> Limits:
+        """Those of memory alone, unless details are asked for."""
 
-        def total(key: bytes) -> int:
-            return int(stat.get(b"total_" + key) or stat.get(key) or 0)
+        def of_memory() -> tuple[int | None, int | None]:
+            swap = limit(memory.contents("memory.memsw.limit_in_bytes")) if self._swap else 0
+            return limit(memory.contents("memory.limit_in_bytes")), swap
 
-        inactive = total(b"inactive_file")
-        swap_limit: int | None = 0
-        if self._swap:
-            swap_limit = limit(folder.contents("memory.memsw.limit_in_bytes"))
-        return MemoryFigures(
-            usage=usage,
-            working_set=max(usage - inactive, 0),
-            rss=total(b"rss"),
-            cache=total(b"cache"),
-            mapped_file=total(b"mapped_file"),
-            swap=total(b"swap"),
-            active_file=total(b"active_file"),
-            inactive_file=inactive,
-            faults=int(stat.get(b"pgfault", 0)),
-            major_faults=int(stat.get(b"pgmajfault", 0)),
-            limit=limit(folder.contents("memory.limit_in_bytes")),
-            swap_limit=swap_limit,
-        )
+        def all_of_them() -> Limits:
+            size, swap = of_memory()
+            return Limits(
+                shares=number(contents(f"{self._cpu}{group}/cpu.shares")) or 0,
+                period=number(contents(f"{self._cpu}{group}/cpu.cfs_period_us")) or 0,
+                quota=number(contents(f"{self._cpu}{group}/cpu.cfs_quota_us")),
+                memory=size,
+                swap=swap,
+                soft_memory=limit(memory.contents("memory.soft_limit_in_bytes")) or 0,
+                threads=number(contents(f"{self._pids}{group}/pids.max")) or 0,
+            )
 
-    def _read_details(self, group: str, memory: Folder) -> Details:
+        if parts & Part.DETAILS:
+            return self._limits.get(group, all_of_them)
+        size, swap = of_memory()
+        return Limits(memory=size, swap=swap)
+
+    def _read_details(self, group: str, memory: Folder, limits: Limits) -> Details:
         ticks = keyed(contents(f"{self._accounting}{group}/cpuacct.stat"))
-        quota = number(contents(f"{self._cpu}{group}/cpu.cfs_quota_us"))
-        # Without a quota nothing is ever throttled.
-        bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat")) if quota else {}
-        pids = self._pids + group
-        oom = keyed(memory.contents("memory.oom_control"))
+        # Without a quota nothing is ever throttled, without a limit none is ever hit.
+        bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat")) if limits.quota else {}
+        hits = number(memory.contents("memory.failcnt")) if limits.memory is not None else 0
         return Details(
+            limits=limits,
             user=int(ticks.get(b"user", 0)) * _TICK,
             system=int(ticks.get(b"system", 0)) * _TICK,
             periods=int(bandwidth.get(b"nr_periods", 0)),
             throttled_periods=int(bandwidth.get(b"nr_throttled", 0)),
             throttled=int(bandwidth.get(b"throttled_time", 0)),
-            shares=number(contents(f"{self._cpu}{group}/cpu.shares")) or 0,
-            period=number(contents(f"{self._cpu}{group}/cpu.cfs_period_us")) or 0,
-            quota=quota,
             kernel_memory=number(memory.contents("memory.kmem.usage_in_bytes")) or 0,
             max_usage=number(memory.contents("memory.max_usage_in_bytes")) or 0,
-            limit_hits=number(memory.contents("memory.failcnt")) or 0,
-            soft_limit=limit(memory.contents("memory.soft_limit_in_bytes")) or 0,
-            oom_kills=int(oom.get(b"oom_kill", 0)),
-            threads=number(contents(f"{pids}/pids.current")) or 0,
-            threads_max=number(contents(f"{pids}/pids.max")) or 0,
+            limit_hits=hits or 0,
+            oom_kills=self._oom_kills.get(group, lambda: _oom_kills(memory)),
+            threads=number(contents(f"{self._pids}{group}/pids.current")) or 0,
             transfers=self._read_transfers(self._block + group),
         )
 
@@ -136,6 +131,33 @@ class CgroupV1:
             )
             for device, size in sizes.items()
         )
+
+
+def _oom_kills(folder: Folder) -> int:
+    return int(keyed(folder.contents("memory.oom_control")).get(b"oom_kill", 0))
+
+
+def _memory(folder: Folder, usage: int, limits: Limits) -> MemoryFigures:
+    stat = keyed(folder.contents("memory.stat"))
+
+    def total(key: bytes) -> int:
+        return int(stat.get(b"total_" + key) or stat.get(key) or 0)
+
+    inactive = total(b"inactive_file")
+    return MemoryFigures(
+        usage=usage,
+        working_set=max(usage - inactive, 0),
+        rss=total(b"rss"),
+        cache=total(b"cache"),
+        mapped_file=total(b"mapped_file"),
+        swap=total(b"swap"),
+        active_file=total(b"active_file"),
+        inactive_file=inactive,
+        faults=int(stat.get(b"pgfault", 0)),
+        major_faults=int(stat.get(b"pgmajfault", 0)),
+        limit=limits.memory,
+        swap_limit=limits.swap,
+    )
 
 
 def _by_device(data: bytes) -> dict[str, dict[bytes, int]]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Pressure, Transfers
+from msgspec.structs import replace
+
+from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, Limits, MemoryFigures, Part, Pressure, Transfers
+from glasslet.stats.kept_limits import KeptLimits
 from glasslet.stats.kernel_text import Folder, contents, keyed, limit, number, oldest_change, pressure
+from glasslet.stats.oom_kills import OomKills
 
 _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
@@ -19,6 +23,8 @@ class CgroupV2:
     def __init__(self, root: str, *, meminfo: str = "/proc/meminfo") -> None:
         self._root = root
         self._meminfo = meminfo
+        self._limits = KeptLimits()
+        self._oom_kills = OomKills()
 
     def exists(self, group: str) -> bool:
         """Whether there is such a group."""
@@ -33,7 +39,8 @@ class CgroupV2:
         folder = Folder(self._root + group.rstrip("/"))
         try:
             stat = keyed(folder.contents("cpu.stat"))
-            memory = self._read_memory(folder)
+            limits = self._read_limits(group, folder, parts)
+            memory = self._read_memory(folder, limits)
             cpu = _nanoseconds(stat, b"usage_usec") if b"usage_usec" in stat else None
             if cpu is None and memory is None:
                 return None
@@ -42,11 +49,11 @@ class CgroupV2:
                 taken_at=time.time_ns(),
                 cpu=cpu,
                 memory=memory,
-                processes=len(folder.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
+                pids=tuple(folder.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
                 cpu_pressure=cpu_pressure,
                 memory_pressure=memory_pressure,
                 io_pressure=io_pressure,
-                details=_read_details(folder, stat) if parts & Part.DETAILS else None,
+                details=self._read_details(group, folder, stat, limits) if parts & Part.DETAILS else None,
             )
         finally:
             folder.close()
@@ -65,21 +72,39 @@ class CgroupV2:
         """Ids of the processes in it, without those of groups below."""
         return contents(f"{self._root}{group.rstrip('/')}/cgroup.procs").split()
 
-    def _read_memory(self, folder: Folder) -> MemoryFigures | None:
+    def _read_limits(self, group: str, folder: Folder, parts: Part) -> Limits:
+        """Those of memory alone, unless details are asked for."""
+        if parts & Part.DETAILS:
+            return self._limits.get(group, lambda: _limits(folder))
+        return _memory_limits(folder)
+
+    def _read_details(self, group: str, folder: Folder, stat: dict[bytes, bytes], limits: Limits) -> Details:
+        return Details(
+            limits=limits,
+            user=_nanoseconds(stat, b"user_usec"),
+            system=_nanoseconds(stat, b"system_usec"),
+            periods=int(stat.get(b"nr_periods", 0)),
+            throttled_periods=int(stat.get(b"nr_throttled", 0)),
+            throttled=_nanoseconds(stat, b"throttled_usec"),
+            max_usage=number(folder.contents("memory.peak")) or 0,
+            oom_kills=self._oom_kills.get(group, lambda: _oom_kills(folder)),
+            threads=number(folder.contents("pids.current")) or 0,
+            transfers=_transfers(folder.contents("io.stat")),
+        )
+
+    def _read_memory(self, folder: Folder, limits: Limits) -> MemoryFigures | None:
         stat = keyed(folder.contents("memory.stat"))
         if not stat:
             return None
         usage = number(folder.contents("memory.current"))
         if usage is None:
             return _memory(stat, int(stat.get(b"anon", 0)) + int(stat.get(b"file", 0)), swap=self._swap_in_use())
-        swap_limit = folder.contents("memory.swap.max")
         return _memory(
             stat,
             usage,
             swap=number(folder.contents("memory.swap.current")) or 0,
-            # No file: swap is not accounted, so none is given.
-            swap_limit=limit(swap_limit) if swap_limit else 0,
-            memory_limit=limit(folder.contents("memory.max")),
+            swap_limit=limits.swap,
+            memory_limit=limits.memory,
         )
 
     def _swap_in_use(self) -> int:
@@ -124,26 +149,27 @@ def _memory(
     )
 
 
-def _read_details(folder: Folder, stat: dict[bytes, bytes]) -> Details:
+def _memory_limits(folder: Folder) -> Limits:
+    swap = folder.contents("memory.swap.max")
+    # No file: swap is not accounted, so none is given.
+    return Limits(memory=limit(folder.contents("memory.max")), swap=limit(swap) if swap else 0)
+
+
+def _limits(folder: Folder) -> Limits:
     quota, _, period = folder.contents("cpu.max").partition(b" ")
     weight = number(folder.contents("cpu.weight"))
-    events = keyed(folder.contents("memory.events"))
-    return Details(
-        user=_nanoseconds(stat, b"user_usec"),
-        system=_nanoseconds(stat, b"system_usec"),
-        periods=int(stat.get(b"nr_periods", 0)),
-        throttled_periods=int(stat.get(b"nr_throttled", 0)),
-        throttled=_nanoseconds(stat, b"throttled_usec"),
+    return replace(
+        _memory_limits(folder),
         shares=_shares(weight) if weight else 0,
         period=number(period) or 0,
         quota=number(quota),
-        max_usage=number(folder.contents("memory.peak")) or 0,
-        soft_limit=limit(folder.contents("memory.min")) or 0,
-        oom_kills=int(events.get(b"oom_kill", 0)),
-        threads=number(folder.contents("pids.current")) or 0,
-        threads_max=number(folder.contents("pids.max")) or 0,
-        transfers=_transfers(folder.contents("io.stat")),
+        soft_memory=limit(folder.contents("memory.min")) or 0,
+        threads=number(folder.contents("pids.max")) or 0,
     )
+
+
+def _oom_kills(folder: Folder) -> int:
+    return int(keyed(folder.contents("memory.events")).get(b"oom_kill", 0))
 
 
 def _nanoseconds(stat: dict[bytes, bytes], key: bytes) -> int:

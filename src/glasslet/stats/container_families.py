@@ -1,12 +1,12 @@
 """The metrics of /metrics/cadvisor that every control group has: name, kind, meaning, and where the value is.
 
-Left out: what the Go kubelet only ever shows as 0 (load averages, task states), block I/O beyond bytes and operations
-(cgroup v2 has no more), and figures of file systems but those of the node. Source: metrics.md, "/metrics/cadvisor".
+Load averages and task states are 0, as the Go kubelet shows them: it never counts either. Left out: NVM, and block I/O
+of groups beyond bytes and operations, which the kernel does not count. Source: metrics.md, "/metrics/cadvisor".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from glasslet.stats.handles import Handles
 from glasslet.stats.network import Interface
 
 _SECOND = 1_000_000_000
+_STATES = ("sleeping", "running", "stopped", "uninterruptible", "iowaiting")
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -29,21 +30,23 @@ class Row(Struct, frozen=True, kw_only=True):
     handles: Handles | None = None
 
 
+Rows = Sequence[Row]
+
+
 class Family(Struct, frozen=True):
-    """`samples` gives what follows the name, for one row."""
+    """`samples` gives what follows the name, for all rows at once: a call per row would cost more than its text."""
 
     name: str
     kind: str
     text: str
-    samples: Callable[[Row], Iterator[str]]
+    samples: Callable[[Rows], Iterable[str]]
 
 
 def of_memory(name: str, text: str, value: Callable[[MemoryFigures], int], kind: str = "gauge") -> Family:
     """A figure that every group with a memory controller has."""
 
-    def samples(row: Row) -> Iterator[str]:
-        if row.figures.memory is not None:
-            yield f"{{{row.labels}}} {value(row.figures.memory)}{row.stamp}"
+    def samples(rows: Rows) -> Iterable[str]:
+        return [f"{{{r.labels}}} {value(m)}{r.stamp}" for r in rows if (m := r.figures.memory) is not None]
 
     return Family(name, kind, text, samples)
 
@@ -54,26 +57,30 @@ def of_details(
     value: Callable[[Details], float | None],
     kind: str = "gauge",
     *,
-    more: str = "",
     stamped: bool = True,
 ) -> Family:
-    """A figure out of the details; None leaves it out. `more`: a further label."""
+    """A figure out of the details; None leaves it out."""
 
-    def samples(row: Row) -> Iterator[str]:
-        details = row.figures.details
-        if details is not None and (found := value(details)) is not None:
-            yield f"{{{row.labels}{more}}} {found}{row.stamp if stamped else ''}"
+    def samples(rows: Rows) -> Iterable[str]:
+        return [
+            f"{{{r.labels}}} {found}{r.stamp if stamped else ''}"
+            for r in rows
+            if r.figures.details is not None and (found := value(r.figures.details)) is not None
+        ]
 
     return Family(name, kind, text, samples)
 
 
 def of_transfers(name: str, text: str, value: Callable[[Transfers], int]) -> Family:
-    """A counter for each block device; its name stands in the device label already."""
+    """A counter for each block device."""
 
-    def samples(row: Row) -> Iterator[str]:
-        if row.figures.details is not None:
-            for one in row.figures.details.transfers:
-                yield f'{{{row.labels},device="{one.name or one.numbers}"}} {value(one)}{row.stamp}'
+    def samples(rows: Rows) -> Iterable[str]:
+        return [
+            f'{{{r.labels},device="{one.name or one.numbers}"}} {value(one)}{r.stamp}'
+            for r in rows
+            if r.figures.details is not None
+            for one in r.figures.details.transfers
+        ]
 
     return Family(name, "counter", text, samples)
 
@@ -81,34 +88,35 @@ def of_transfers(name: str, text: str, value: Callable[[Transfers], int]) -> Fam
 def of_interfaces(direction: str, what: str, value: Callable[[Interface], int]) -> Family:
     """A counter for each network interface of the node and of sandboxes."""
 
-    def samples(row: Row) -> Iterator[str]:
-        for one in row.interfaces:
-            yield f'{{{row.labels},interface="{one.name}"}} {value(one)}{row.stamp}'
+    def samples(rows: Rows) -> Iterable[str]:
+        return [f'{{{r.labels},interface="{one.name}"}} {value(one)}{r.stamp}' for r in rows for one in r.interfaces]
 
     name = f"container_network_{direction}_{what.replace(' ', '_')}_total"
     return Family(name, "counter", f"Network {direction} {what}", samples)
 
 
 def of_handles(name: str, text: str, value: Callable[[Handles], int | None], *, more: str = "") -> Family:
-    """A figure about open files of a container."""
+    """A figure about open files of a container. `more`: a further label."""
 
-    def samples(row: Row) -> Iterator[str]:
-        if row.handles is not None and (found := value(row.handles)) is not None:
-            yield f"{{{row.labels}{more}}} {found}{row.stamp}"
+    def samples(rows: Rows) -> Iterable[str]:
+        return [
+            f"{{{r.labels}{more}}} {found}{r.stamp}"
+            for r in rows
+            if r.handles is not None and (found := value(r.handles)) is not None
+        ]
 
     return Family(name, "gauge", text, samples)
 
 
 def of_pressure(resource: str) -> tuple[Family, Family]:
     """Time in which all, and in which some, tasks waited for a resource."""
+    field = f"{resource}_pressure"
 
-    def stalled(row: Row) -> Iterator[str]:
-        pressure = getattr(row.figures, f"{resource}_pressure")
-        yield f"{{{row.labels}}} {pressure.full.total / _SECOND}{row.stamp}"
+    def stalled(rows: Rows) -> Iterable[str]:
+        return [f"{{{r.labels}}} {getattr(r.figures, field).full.total / _SECOND}{r.stamp}" for r in rows]
 
-    def waiting(row: Row) -> Iterator[str]:
-        pressure = getattr(row.figures, f"{resource}_pressure")
-        yield f"{{{row.labels}}} {pressure.some.total / _SECOND}{row.stamp}"
+    def waiting(rows: Rows) -> Iterable[str]:
+        return [f"{{{r.labels}}} {getattr(r.figures, field).some.total / _SECOND}{r.stamp}" for r in rows]
 
     name = f"container_pressure_{resource}"
     return (
@@ -117,52 +125,58 @@ def of_pressure(resource: str) -> tuple[Family, Family]:
     )
 
 
-def _cpu_usage(row: Row) -> Iterator[str]:
-    if row.figures.cpu:
-        yield f'{{{row.labels},cpu="total"}} {row.figures.cpu / _SECOND}{row.stamp}'
+def _cpu_usage(rows: Rows) -> Iterable[str]:
+    return [f'{{{r.labels},cpu="total"}} {r.figures.cpu / _SECOND}{r.stamp}' for r in rows if r.figures.cpu]
 
 
-def _failures(row: Row) -> Iterator[str]:
-    if (memory := row.figures.memory) is not None:
-        for scope in ("container", "hierarchy"):
-            for kind, count in (("pgfault", memory.faults), ("pgmajfault", memory.major_faults)):
-                yield f'{{{row.labels},failure_type="{kind}",scope="{scope}"}} {count}{row.stamp}'
+def _failures(rows: Rows) -> Iterable[str]:
+    for row in rows:
+        if (memory := row.figures.memory) is not None:
+            for scope in ("container", "hierarchy"):
+                for kind, count in (("pgfault", memory.faults), ("pgmajfault", memory.major_faults)):
+                    yield f'{{{row.labels},failure_type="{kind}",scope="{scope}"}} {count}{row.stamp}'
 
 
-def _block_usage(row: Row) -> Iterator[str]:
-    for one in row.figures.details.transfers if row.figures.details is not None else ():
-        major, _, minor = one.numbers.partition(":")
-        device = f'device="{one.name or one.numbers}",major="{major}",minor="{minor}"'
-        for operation, size in (("Read", one.read_bytes), ("Write", one.written_bytes)):
-            yield f'{{{row.labels},{device},operation="{operation}"}} {size}{row.stamp}'
+def _block_usage(rows: Rows) -> Iterable[str]:
+    for row in rows:
+        for one in row.figures.details.transfers if row.figures.details is not None else ():
+            major, _, minor = one.numbers.partition(":")
+            device = f'device="{one.name or one.numbers}",major="{major}",minor="{minor}"'
+            for operation, size in (("Read", one.read_bytes), ("Write", one.written_bytes)):
+                yield f'{{{row.labels},{device},operation="{operation}"}} {size}{row.stamp}'
 
 
-def _last_seen(row: Row) -> Iterator[str]:
-    yield f"{{{row.labels}}} {row.figures.taken_at // _SECOND}{row.stamp}"
+def _last_seen(rows: Rows) -> Iterable[str]:
+    return [f"{{{r.labels}}} {r.figures.taken_at // _SECOND}{r.stamp}" for r in rows]
 
 
-def _start(row: Row) -> Iterator[str]:
-    if row.started is not None:
-        yield f"{{{row.labels}}} {row.started}"
+def _start(rows: Rows) -> Iterable[str]:
+    return [f"{{{r.labels}}} {r.started}" for r in rows if r.started is not None]
 
 
-def _processes(row: Row) -> Iterator[str]:
-    if row.figures.processes is not None:
-        yield f"{{{row.labels}}} {row.figures.processes}{row.stamp}"
+def _processes(rows: Rows) -> Iterable[str]:
+    return [f"{{{r.labels}}} {len(r.figures.pids)}{r.stamp}" for r in rows if r.figures.pids is not None]
+
+
+def _nothing(rows: Rows) -> Iterable[str]:
+    return [f"{{{r.labels}}} 0{r.stamp}" for r in rows]
+
+
+def _no_task(rows: Rows) -> Iterable[str]:
+    return [f'{{{r.labels},state="{state}"}} 0{r.stamp}' for r in rows for state in _STATES]
 
 
 def _limit(name: str, text: str, value: Callable[[MemoryFigures], int | None]) -> Family:
     """A memory limit; 0 is none."""
 
-    def samples(row: Row) -> Iterator[str]:
-        if row.figures.memory is not None:
-            yield f"{{{row.labels}}} {value(row.figures.memory) or 0}"
+    def samples(rows: Rows) -> Iterable[str]:
+        return [f"{{{r.labels}}} {value(m) or 0}" for r in rows if (m := r.figures.memory) is not None]
 
     return Family(name, "gauge", text, samples)
 
 
 def _with_quota(value: Callable[[Details], float]) -> Callable[[Details], float | None]:
-    return lambda details: value(details) if details.quota else None
+    return lambda details: value(details) if details.limits.quota else None
 
 
 def families(*, psi: bool) -> list[Family]:
@@ -185,6 +199,9 @@ def families(*, psi: bool) -> list[Family]:
             _with_quota(lambda d: d.throttled / _SECOND),
             "counter",
         ),
+        Family("container_cpu_load_average_10s", "gauge", "Load average, not counted", _nothing),
+        Family("container_cpu_load_d_average_10s", "gauge", "Load average of what cannot be stopped", _nothing),
+        Family("container_tasks_state", "gauge", "Tasks by state, not counted", _no_task),
         of_memory("container_memory_cache", "Page cache", lambda m: m.cache),
         of_memory("container_memory_rss", "RSS", lambda m: m.rss),
         of_memory("container_memory_mapped_file", "Mapped files", lambda m: m.mapped_file),
@@ -222,18 +239,18 @@ def families(*, psi: bool) -> list[Family]:
             more=',ulimit="max_open_files"',
         ),
         of_details("container_threads", "Threads", lambda d: d.threads),
-        of_details("container_threads_max", "Thread limit, 0 for none", lambda d: d.threads_max),
+        of_details("container_threads_max", "Thread limit, 0 for none", lambda d: d.limits.threads),
         Family("container_last_seen", "gauge", "Time of the reading", _last_seen),
         Family("container_start_time_seconds", "gauge", "Start time", _start),
-        of_details("container_spec_cpu_period", "CFS period", lambda d: d.period or None, stamped=False),
-        of_details("container_spec_cpu_quota", "CFS quota", lambda d: d.quota or None, stamped=False),
-        of_details("container_spec_cpu_shares", "CPU shares", lambda d: d.shares or None, stamped=False),
+        of_details("container_spec_cpu_period", "CFS period", lambda d: d.limits.period or None, stamped=False),
+        of_details("container_spec_cpu_quota", "CFS quota", lambda d: d.limits.quota or None, stamped=False),
+        of_details("container_spec_cpu_shares", "CPU shares", lambda d: d.limits.shares or None, stamped=False),
         _limit("container_spec_memory_limit_bytes", "Memory limit, 0 for none", lambda m: m.limit),
         _limit("container_spec_memory_swap_limit_bytes", "Swap limit, 0 for none", lambda m: m.swap_limit),
         of_details(
             "container_spec_memory_reservation_limit_bytes",
             "Soft memory limit, 0 for none",
-            lambda d: d.soft_limit,
+            lambda d: d.limits.soft_memory,
             stamped=False,
         ),
     ]

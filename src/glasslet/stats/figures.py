@@ -14,7 +14,7 @@ class Part(IntFlag):
     PRESSURE = 1
     """PSI of CPU, memory and I/O."""
     PROCESSES = 2
-    """How many processes there are."""
+    """Which processes there are."""
     DETAILS = 4
     """All that only the container metrics show."""
     NETWORK = 8
@@ -69,24 +69,33 @@ class Transfers(Struct, frozen=True):
     name: str = ""
 
 
-class Details(Struct, frozen=True, kw_only=True):
-    """Times in nanoseconds, `period` and `quota` in microseconds, memory in bytes. 0 or None: not set."""
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a group may use, which hardly ever changes. `period` and `quota` in microseconds, memory in bytes. 0 or
+    None: no limit, but swap: 0 where none may be used."""
 
+    shares: int = 0
+    period: int = 0
+    quota: int | None = None
+    memory: int | None = None
+    swap: int | None = None
+    soft_memory: int = 0
+    threads: int = 0
+
+
+class Details(Struct, frozen=True, kw_only=True):
+    """Times in nanoseconds, memory in bytes."""
+
+    limits: Limits = Limits()
     user: int = 0
     system: int = 0
     periods: int = 0
     throttled_periods: int = 0
     throttled: int = 0
-    shares: int = 0
-    period: int = 0
-    quota: int | None = None
     kernel_memory: int = 0
     max_usage: int = 0
     limit_hits: int = 0
-    soft_limit: int = 0
     oom_kills: int = 0
     threads: int = 0
-    threads_max: int = 0
     transfers: tuple[Transfers, ...] = ()
 
 
@@ -97,8 +106,14 @@ class CgroupFigures(Struct, frozen=True, kw_only=True):
     taken_at: int
     cpu: int | None = None
     memory: MemoryFigures | None = None
-    processes: int | None = None
+    pids: tuple[bytes, ...] | None = None
+    """Processes in the group itself, without those of groups below."""
     cpu_pressure: Pressure = NO_PRESSURE
     memory_pressure: Pressure = NO_PRESSURE
     io_pressure: Pressure = NO_PRESSURE
     details: Details | None = None
+
+    @property
+    def processes(self) -> int | None:
+        """How many processes there are."""
+        return None if self.pids is None else len(self.pids)

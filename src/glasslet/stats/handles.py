@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -26,15 +27,19 @@ def count_handles(processes: Sequence[bytes], *, proc: str = "/proc") -> Handles
     """Of all these processes together."""
     files = sockets = 0
     for process in processes:
-        folder = f"{proc}/{process.decode()}/fd"
         try:
-            names = os.listdir(folder)
+            folder = os.open(f"{proc}/{process.decode()}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             continue
-        files += len(names)
-        sockets += sum(_is_socket(f"{folder}/{name}") for name in names)
-    limit = open_files_limit(contents(f"{proc}/{processes[0].decode()}/limits")) if processes else None
-    return Handles(files, sockets, limit)
+        try:
+            names = os.listdir(folder)
+            files += len(names)
+            sockets += sum(_is_socket(name, folder) for name in names)
+        except OSError:
+            continue
+        finally:
+            os.close(folder)
+    return Handles(files, sockets, _limit_of(processes[0], proc) if processes else None)
 
 
 def open_files_limit(limits: bytes) -> int | None:
@@ -48,8 +53,18 @@ def open_files_limit(limits: bytes) -> int | None:
     return None
 
 
-def _is_socket(path: str) -> bool:
+def _limit_of(process: bytes, proc: str) -> int | None:
+    """The kernel's call for it is ten times cheaper than its file, but needs the right to change limits as well."""
+    if proc == "/proc":
+        try:
+            return resource.prlimit(int(process), resource.RLIMIT_NOFILE)[0]
+        except (OSError, ValueError):
+            pass
+    return open_files_limit(contents(f"{proc}/{process.decode()}/limits"))
+
+
+def _is_socket(name: str, folder: int) -> bool:
     try:
-        return os.readlink(path).startswith("socket")
+        return os.readlink(name, dir_fd=folder).startswith("socket")
     except OSError:
         return False

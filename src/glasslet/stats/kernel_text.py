@@ -9,6 +9,9 @@ from glasslet.stats.figures import NO_PRESSURE, Pressure, Stall
 UNLIMITED = 1 << 62
 """The kernel rounds "no limit" to pages: anything above this is none."""
 _READ = 1 << 16
+_WHOLE = 1 << 11
+"""The kernel gives lists (processes, interfaces) by pages of 4 kB, to the last entry that fits: what is this much
+shorter is the whole file, anything else may go on."""
 
 
 class Folder:
@@ -40,7 +43,7 @@ def contents(path: str, *, folder: int | None = None) -> bytes:
         return b""
     try:
         data = os.read(descriptor, _READ)
-        if len(data) < _READ:
+        if len(data) < _WHOLE:
             return data
         parts = [data]
         while data := os.read(descriptor, _READ):

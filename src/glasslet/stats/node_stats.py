@@ -23,8 +23,10 @@ from glasslet.stats.cadvisor_page import MachineFacts, cadvisor_page
 from glasslet.stats.collector import MAX_AGE, Threads
 from glasslet.stats.container_families import families
 from glasslet.stats.cpu_rates import CPURates
+from glasslet.stats.disk_counters import disk_counters
 from glasslet.stats.disk_usage import FilesystemFigures
 from glasslet.stats.figures import Part
+from glasslet.stats.filesystem_families import NodeFilesystem
 from glasslet.stats.node_figures import task_limit
 from glasslet.stats.readings import Reading
 from glasslet.stats.resource_page import resource_page
@@ -116,7 +118,7 @@ class NodeStats:
         """The page of /metrics/cadvisor. Raises StatsUnavailable."""
         reading = await self._read(self._pressure | Part.NETWORK | Part.PROCESSES | Part.DETAILS)
         root = await self._disks.of_node()
-        filesystems = {} if root is None else {self._device(root): root}
+        filesystems = {} if root is None else dict((self._on_disk(root),))
         # Writing thousands of lines takes long enough to keep everybody else waiting.
         page = partial(cadvisor_page, reading, self._families, self._machine, filesystems)
         try:
@@ -130,6 +132,8 @@ class NodeStats:
         except HostCallStuck as error:
             raise StatsUnavailable(f"failed to get cgroup stats: {error}") from error
 
-    def _device(self, figures: FilesystemFigures) -> str:
+    def _on_disk(self, figures: FilesystemFigures) -> tuple[str, NodeFilesystem]:
+        """The device's name, and the file system with what its disk did."""
         numbers = f"{os.major(figures.device)}:{os.minor(figures.device)}"
-        return self._machine.device(numbers) or numbers
+        name = self._machine.device(numbers) or numbers
+        return name, NodeFilesystem(figures, disk_counters(numbers, self._proc))

@@ -100,24 +100,28 @@ class GroupReader:
             figures = self._tree.read(group, parts) if group else None
             handles = None
             if figures is not None and parts & Part.DETAILS:
-                handles = count_handles(self._tree.processes(group), proc=self._proc)
+                handles = count_handles(self._pids(group, figures), proc=self._proc)
             containers.append(ContainerReading(container, group, figures, handles))
         sandbox_group = ""
+        sandbox = None
         if parts & (Part.NETWORK | Part.DETAILS):
             sandbox_group = self._places.find(target.sandbox.id, target.cgroup)
+        if sandbox_group and parts & Part.DETAILS:
+            # All that a sandbox does is to hold a network: its details say nothing.
+            sandbox = self._tree.read(sandbox_group, parts & ~Part.DETAILS)
         return PodReading(
             target=target,
             # Processes are in the groups below a pod's.
             figures=self._tree.read(target.cgroup, parts & ~Part.PROCESSES) if target.cgroup else None,
             containers=tuple(containers),
             sandbox_group=sandbox_group,
-            # All that a sandbox does is to hold a network: its details say nothing.
-            sandbox=self._tree.read(sandbox_group, parts & ~Part.DETAILS)
-            if sandbox_group and parts & Part.DETAILS
-            else None,
-            interfaces=self._interfaces(sandbox_group) if sandbox_group and parts & Part.NETWORK else None,
+            sandbox=sandbox,
+            interfaces=self._interfaces(sandbox_group, sandbox) if sandbox_group and parts & Part.NETWORK else None,
         )
 
-    def _interfaces(self, sandbox_group: str) -> tuple[Interface, ...] | None:
-        processes = self._tree.processes(sandbox_group)
-        return read_interfaces(processes[0].decode(), proc=self._proc) if processes else None
+    def _interfaces(self, group: str, sandbox: CgroupFigures | None) -> tuple[Interface, ...] | None:
+        pids = self._pids(group, sandbox)
+        return read_interfaces(pids[0].decode(), proc=self._proc) if pids else None
+
+    def _pids(self, group: str, figures: CgroupFigures | None) -> Sequence[bytes]:
+        return figures.pids if figures is not None and figures.pids is not None else self._tree.processes(group)

@@ -64,7 +64,7 @@ def test_a_limit_that_limits_nothing_is_none(figures: CgroupFigures) -> None:
 def test_throttling_and_quota_are_there(figures: CgroupFigures) -> None:
     found = details(figures)
     assert (found.periods, found.throttled_periods, found.throttled) == (40, 7, 1_500_000_000)
-    assert (found.quota, found.period) == (50_000, 100_000)
+    assert (found.limits.quota, found.limits.period) == (50_000, 100_000)
 
 
 def test_processes_threads_and_kills_are_counted(figures: CgroupFigures) -> None:
@@ -146,7 +146,7 @@ def test_shares_of_version_2_are_the_kubelets_own_weights_back(tmp_path: Path) -
         write_v2(tmp_path, "/a", {"cpu.weight": f"{weight}\n"})
         found = CgroupV2(str(tmp_path)).read("/a", Part.DETAILS)
         assert found is not None
-        assert abs(details(found).shares - shares) <= 262142 // 9999 + 1
+        assert abs(details(found).limits.shares - shares) <= 262142 // 9999 + 1
 
 
 def test_broken_files_count_nothing(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_broken_files_count_nothing(tmp_path: Path) -> None:
 
     assert found is not None
     assert found.memory_pressure.some == Stall()
-    assert (details(found).transfers, details(found).quota) == ((), None)
+    assert (details(found).transfers, details(found).limits.quota) == ((), None)
 
 
 def test_controllers_may_be_mounted_anywhere(tmp_path: Path) -> None:

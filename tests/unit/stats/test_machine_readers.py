@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.stats.disk_counters import NO_COUNTERS, DiskCounters, disk_counters
 from glasslet.stats.disk_usage import Taken, files_take, filesystem, folder_takes
 from glasslet.stats.handles import UNLIMITED, Handles, count_handles, open_files_limit
+from glasslet.stats.kernel_text import contents
 from glasslet.stats.network import interfaces
 from glasslet.stats.node_figures import BlockDevices, Sockets, accounted_group, boot_time, cpu_topology, task_limit
 
@@ -81,6 +83,31 @@ def test_a_file_system_is_as_statvfs_says(tmp_path: Path) -> None:
     assert (found.capacity, found.inodes) == (said.f_blocks * said.f_frsize, said.f_files)
     assert 0 < found.available <= found.capacity
     assert found.device == tmp_path.stat().st_dev
+
+
+def test_disks_are_counted_by_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "diskstats").write_text(
+        "   8       0 sda 1 1 1 1 1 1 1 1 1 1 1\n"
+        " 254       0 vda 10 11 12 13 20 21 22 23 30 31 32 0 0 0 0\n 254 16 vdb x\n"
+    )
+    assert disk_counters("254:0", str(tmp_path)) == DiskCounters(
+        reads_merged=11,
+        sectors_read=12,
+        read_time=13,
+        writes_merged=21,
+        sectors_written=22,
+        write_time=23,
+        under_way=30,
+        busy=31,
+        weighted=32,
+    )
+    assert disk_counters("254:16", str(tmp_path)) == NO_COUNTERS
+    assert disk_counters("0:35", str(tmp_path)) == NO_COUNTERS
+
+
+def test_a_file_that_comes_in_pages_is_read_to_its_end() -> None:
+    # The kernel's own list of symbols comes as lists do: at most 4 kB at a time.
+    assert len(contents("/proc/kallsyms")) > 100_000
 
 
 def test_the_task_limit_is_the_lower_of_two(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from glasslet.host.machine import Machine
 from glasslet.stats.cadvisor_page import MachineFacts, cadvisor_page
 from glasslet.stats.container_families import families
+from glasslet.stats.disk_counters import DiskCounters
 from glasslet.stats.disk_usage import FilesystemFigures
 from glasslet.stats.exposition import Page, labels, sample
-from glasslet.stats.figures import Details, Transfers
+from glasslet.stats.figures import Details, Limits, Transfers
+from glasslet.stats.filesystem_families import NodeFilesystem
 from glasslet.stats.handles import Handles
 from glasslet.stats.node_figures import Sockets
 from glasslet.stats.readings import Reading
@@ -23,20 +25,17 @@ from tests.builders.reading import AT, POD_GROUP, container_reading, figures, me
 MILLISECONDS = AT // 1_000_000
 DATA = json.loads((Path(__file__).parents[2] / "data" / "metrics.json").read_text())
 DETAILS = Details(
+    limits=Limits(shares=1024, period=100_000, quota=50_000, threads=100),
     user=1_500_000_000,
     system=500_000_000,
     periods=40,
     throttled_periods=7,
     throttled=2_000_000_000,
-    shares=1024,
-    period=100_000,
-    quota=50_000,
     kernel_memory=77,
     max_usage=150,
     limit_hits=3,
     oom_kills=2,
     threads=9,
-    threads_max=100,
     transfers=(Transfers("8:0", 10, 20, 1, 2), Transfers("9:9", 1, 1, 1, 1)),
 )
 MACHINE = MachineFacts(
@@ -45,6 +44,17 @@ MACHINE = MachineFacts(
     device=lambda numbers: "/dev/sda" if numbers == "8:0" else "",
     booted=datetime(2025, 12, 31, tzinfo=UTC),
     sandbox_image="pause:3.10",
+)
+DISK = DiskCounters(
+    reads_merged=1,
+    sectors_read=2,
+    read_time=3000,
+    writes_merged=4,
+    sectors_written=5,
+    write_time=6500,
+    under_way=7,
+    busy=8000,
+    weighted=9000,
 )
 MAIN = f'container="main",id="{POD_GROUP}/main-0",image="busybox",name="main-0",namespace="default",pod="web"'
 POD = f'container="",id="{POD_GROUP}",image="",name="",namespace="default",pod="web"'
@@ -56,7 +66,7 @@ def node() -> Reading:
     """One pod, read in full detail."""
     main = container_reading(
         observed_container(image="busybox"),
-        figures(3_000_000_000, details=DETAILS, processes=2),
+        figures(3_000_000_000, details=DETAILS, pids=(b"7", b"8")),
         handles=Handles(files=12, sockets=4, limit=1024),
     )
     return reading(pod_reading(main, figures=figures(4_000_000_000, details=Details()), sandbox=figures(0)))
@@ -65,7 +75,11 @@ def node() -> Reading:
 def page(of: Reading | None = None, *, psi: bool = True) -> list[str]:
     """The lines of /metrics/cadvisor."""
     disk = FilesystemFigures(taken_at=AT, capacity=100, available=40, used=60, inodes=10, inodes_free=4)
-    return cadvisor_page(of or node(), families(psi=psi), MACHINE, {"/dev/vda": disk}).decode().splitlines()
+    return (
+        cadvisor_page(of or node(), families(psi=psi), MACHINE, {"/dev/vda": NodeFilesystem(disk, DISK)})
+        .decode()
+        .splitlines()
+    )
 
 
 def listed(endpoint: str) -> dict[str, tuple[str, set[str]]]:
@@ -201,6 +215,32 @@ def test_the_nodes_own_limits_and_disks_are_there() -> None:
     assert f"container_spec_memory_limit_bytes{{{ROOT}}} 1000" in lines
     assert f'container_fs_usage_bytes{{{ROOT},device="/dev/vda"}} 60 {MILLISECONDS}' in lines
     assert "container_scrape_error 0" in lines
+
+
+def test_what_the_disk_did_is_the_nodes_in_seconds_and_sectors() -> None:
+    lines = page()
+    for name, value in {
+        "reads_merged_total": "1",
+        "sector_reads_total": "2",
+        "read_seconds_total": "3.0",
+        "writes_merged_total": "4",
+        "sector_writes_total": "5",
+        "write_seconds_total": "6.5",
+        "io_current": "7",
+        "io_time_seconds_total": "8.0",
+        "io_time_weighted_seconds_total": "9.0",
+    }.items():
+        assert f'container_fs_{name}{{{ROOT},device="/dev/vda"}} {value} {MILLISECONDS}' in lines
+
+
+def test_load_and_states_of_tasks_are_zero_for_every_group() -> None:
+    # metrics.md: "0 unless the load reader runs"
+    lines = page()
+    for whose in (MAIN, POD, SANDBOX, ROOT):
+        assert f"container_cpu_load_average_10s{{{whose}}} 0 {MILLISECONDS}" in lines
+        assert f"container_cpu_load_d_average_10s{{{whose}}} 0 {MILLISECONDS}" in lines
+        for state in ("sleeping", "running", "stopped", "uninterruptible", "iowaiting"):
+            assert f'container_tasks_state{{{whose},state="{state}"}} 0 {MILLISECONDS}' in lines
 
 
 def test_groups_above_pods_have_nothing_but_their_id() -> None:
