@@ -13,31 +13,26 @@ from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
-from glasslet.api.quantity import Quantity
 from glasslet.assembly.admission import build_admission
 from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
 from glasslet.assembly.cgroups import (
     CgroupSide,
     build_cgroup_side,
     build_orphans,
-    memory_for_pods,
-    memory_throttling_factor,
 )
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.last_known import Remembered, build_last_known
+from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable
+from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sources import build_static_sources, source_kinds
 from glasslet.host.addresses import NodeAddressUnknown
-from glasslet.host.layout import LogLayout
 from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.mounts import Mounts
-from glasslet.host.pod_files import PodFiles
-from glasslet.host.resolver import ResolverSource
 from glasslet.host.threads import HostCallStuck
-from glasslet.node.allocatable import allocatable
-from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.collaborators import Admit
 from glasslet.pods.housekeeping import Housekeeping
@@ -46,26 +41,17 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
-from glasslet.podspec.hostname import pod_hostname
-from glasslet.podspec.pod_level import pod_memory_limit
-from glasslet.podspec.request import NodeFacts, ResolverFile
 from glasslet.probes.manager import ProbeManager
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
-from glasslet.runtime.model import RuntimeHandler
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
-from glasslet.sources.file import FileSource, FileSourceConfig
-from glasslet.sources.manifest import ManifestReader
-from glasslet.sources.names import API, FILE, HTTP
-from glasslet.sources.url import URLSource, URLSourceConfig
+from glasslet.sources.file import FileSource
+from glasslet.sources.names import API
+from glasslet.sources.url import URLSource
 from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
-from glasslet.volumes.empty_dir import EmptyDir
-from glasslet.volumes.host_path import HostPath
-from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.plugin import VolumePlugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +107,13 @@ def build_pod_side(
         took=foundation.metrics.pod_workers.status_accepted,
         news=lambda: last_known.changed() if last_known is not None else None,
     )
-    files = _pod_files(foundation)
+    files = build_pod_files(foundation)
     report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
     probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))
     needs = ConfigurationNeeds(
         mounts=Mounts(),
-        node=_NodeFacts(foundation, runtime, host_ips),
-        allocatable_memory=lambda: _allocatable(foundation)["memory"].value(),
+        node=PodNodeFacts(foundation, runtime, host_ips),
+        allocatable_memory=lambda: machine_allocatable(foundation)["memory"].value(),
         on_change=lambda uid: workers.refresh(uid),
         on_change_of_all=lambda: workers.refresh_all(),
         annotations=lambda: _annotations(cluster),
@@ -142,7 +128,7 @@ def build_pod_side(
             mirrors.wake()
 
     workers = PodWorkers(
-        services=_services(foundation, runtime, files, needs, configuration, cgroups),
+        services=build_pod_services(foundation, runtime, files, needs, configuration, cgroups),
         status=_status_services(runtime, statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),
@@ -170,7 +156,7 @@ def build_pod_side(
             mirrors.wake()
 
     desired = DesiredPods(
-        sources=_kinds(foundation), deliver=deliver, clock=foundation.clock, recorder=foundation.record
+        sources=source_kinds(foundation), deliver=deliver, clock=foundation.clock, recorder=foundation.record
     )
     housekeeping = Housekeeping(
         observed=runtime.observed,
@@ -195,7 +181,7 @@ def build_pod_side(
     runtime.conditions.subscribe(lambda: workers.wake_all(retry=True))
     return PodSide(
         desired=desired,
-        sources=_sources(foundation, desired),
+        sources=build_static_sources(foundation, desired),
         workers=workers,
         statuses=statuses,
         probes=probes,
@@ -208,7 +194,7 @@ def build_pod_side(
             observed=runtime.observed,
             pods=Remains(workers=workers, sources_ready=desired.ready),
             logs=files,
-            folders=LogFolders(_log_layout(foundation)),
+            folders=LogFolders(log_layout(foundation)),
             recorder=foundation.record,
             clock=foundation.clock,
             limits=_limits(foundation),
@@ -218,26 +204,11 @@ def build_pod_side(
     )
 
 
-def _kinds(foundation: Foundation) -> list[str]:
-    """The sources that have to report before anything is cleaned up."""
-    configuration = foundation.configuration
-    there = {
-        FILE: configuration.static_pod_path,
-        HTTP: configuration.static_pod_url,
-        API: foundation.clients is not None,
-    }
-    return [kind for kind, given in there.items() if given]
-
-
 def _admission(foundation: Foundation, host_ips: tuple[str, ...], cluster: ClusterSide | None) -> Admit:
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial)
     node = standalone_node(foundation, host_ips)
     return build_admission(foundation, lambda: node, lambda: node)
-
-
-def _log_layout(foundation: Foundation) -> LogLayout:
-    return LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir)
 
 
 def _limits(foundation: Foundation) -> Limits:
@@ -249,136 +220,9 @@ def _limits(foundation: Foundation) -> Limits:
     )
 
 
-def _sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource | URLSource, ...]:
-    configuration = foundation.configuration
-    reader = ManifestReader(
-        node_name=foundation.node_name,
-        prevent_api_references=foundation.loaded.gates.enabled("PreventStaticPodAPIReferences"),
-    )
-    sources: list[FileSource | URLSource] = []
-    if configuration.static_pod_path:
-        config = FileSourceConfig(
-            paths=(configuration.static_pod_path,), check_seconds=configuration.file_check_frequency
-        )
-        deliver = partial(desired.update_source, FILE)
-        sources.append(FileSource(config=config, reader=reader, deliver=deliver, recorder=foundation.record))
-    if configuration.static_pod_url:
-        url = URLSourceConfig(
-            url=configuration.static_pod_url,
-            headers=configuration.static_pod_url_header,
-            check_seconds=configuration.http_check_frequency,
-        )
-        deliver = partial(desired.update_source, HTTP)
-        sources.append(URLSource(config=url, reader=reader, deliver=deliver, recorder=foundation.record))
-    return tuple(sources)
-
-
-def _pod_files(foundation: Foundation) -> PodFiles:
-    return PodFiles(
-        root=foundation.root,
-        logs=_log_layout(foundation),
-        hostname=partial(pod_hostname, cluster_domain=foundation.configuration.cluster_domain),
-        threads=foundation.threads,
-        clock=foundation.clock,
-    )
-
-
 def _annotations(cluster: ClusterSide | None) -> Mapping[str, str]:
     """Those of the Node object."""
     return cluster.node.current().metadata.annotations if cluster is not None else {}
-
-
-def _services(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    files: PodFiles,
-    needs: ConfigurationNeeds,
-    configuration: ConfigurationSide,
-    cgroups: CgroupSide,
-) -> PodServices:
-    empty_dir = EmptyDir(
-        root=foundation.root,
-        mounts=needs.mounts,
-        threads=foundation.threads,
-        pod_memory_limit=pod_memory_limit,
-        allocatable_memory=needs.allocatable_memory,
-    )
-    local: dict[str, VolumePlugin] = {"emptyDir": empty_dir, "hostPath": HostPath(threads=foundation.threads)}
-    volumes = VolumeManager(
-        root=foundation.root,
-        plugins={**local, **configuration.plugins},
-        mounts=needs.mounts,
-        threads=foundation.threads,
-    )
-    return PodServices(
-        runtime=runtime.connection.runtime,
-        observed=runtime.observed,
-        images=runtime.images,
-        volumes=volumes,
-        files=files,
-        cgroups=cgroups.pods,
-        node=needs.node,
-        data=configuration.data,
-        network_error=runtime.conditions.network_error,
-        cgroup_lost=cgroups.lost,
-    )
-
-
-def _allocatable(foundation: Foundation) -> dict[str, Quantity]:
-    configuration, machine = foundation.configuration, foundation.machine
-    capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
-    reserved = (configuration.kube_reserved, configuration.system_reserved)
-    return allocatable(capacity, reserved, configuration.eviction_hard)
-
-
-class _NodeFacts:
-    """The node as podspec sees it; while the agent runs only the resolver file and the runtime may change."""
-
-    def __init__(self, foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> None:
-        self._runtime = runtime
-        self._resolver = ResolverSource(foundation.configuration.resolv_conf)
-        self._foundation = foundation
-        self._host_ips = host_ips
-        self._read_from: object = None
-        self._handlers: tuple[RuntimeHandler, ...] = ()
-        self._facts = NodeFacts(name=foundation.node_name)
-
-    def __call__(self) -> NodeFacts:
-        """The facts of now."""
-        resolver = self._resolver.look()
-        handlers = self._runtime.conditions.handlers
-        if resolver is not self._read_from or handlers != self._handlers:
-            self._handlers = handlers
-            self._facts, self._read_from = self._read(resolver), resolver
-        return self._facts
-
-    def _read(self, resolver: ResolverFile) -> NodeFacts:
-        configuration, machine = self._foundation.configuration, self._foundation.machine
-        return NodeFacts(
-            name=self._foundation.node_name,
-            root_dir=self._foundation.root.root_dir,
-            pod_logs_dir=configuration.pod_logs_dir,
-            host_ips=self._host_ips,
-            memory_capacity=machine.memory_capacity,
-            allocatable=_allocatable(self._foundation),
-            cluster_dns=tuple(configuration.cluster_dns),
-            cluster_domain=configuration.cluster_domain,
-            resolver=resolver,
-            cpu_cfs_quota=configuration.cpu_cfs_quota,
-            cpu_cfs_quota_period=round(configuration.cpu_cfs_quota_period * 1_000_000),
-            seccomp_default=configuration.seccomp_default,
-            cgroup_v2=machine.cgroup_v2,
-            single_process_oom_kill=bool(configuration.single_process_oom_kill),
-            hugepage_sizes=machine.hugepage_sizes,
-            masked_paths=machine.masked_paths,
-            swap_capacity=machine.swap_capacity,
-            swap_controller=machine.swap_controller,
-            limited_swap=configuration.memory_swap.swap_behavior == "LimitedSwap",
-            memory_throttling_factor=memory_throttling_factor(self._foundation),
-            memory_for_pods=memory_for_pods(self._foundation),
-            selinux=machine.selinux,
-            recursive_read_only_handlers=frozenset(h.name for h in self._handlers if h.recursive_read_only_mounts),
-        )
 
 
 def _status_services(
