@@ -46,6 +46,18 @@ async def test_an_existing_node_is_reconciled() -> None:
     assert (labels["kubernetes.io/hostname"], labels["role"], labels["kubernetes.io/os"]) == ("n1", "edge", "linux")
 
 
+async def test_an_existing_node_is_taken_over_before_its_status_is_told() -> None:
+    world = NodeWorld()
+    world.server.put("nodes", {"metadata": {"name": "n1"}})
+    world.server.fail_next(Unavailable, verb="POST", path="/nodes", times=5)
+    async with world.agent(settle=2) as agent:
+        assert agent.known.node is not None
+        assert world.reports() == 0
+        await asyncio.sleep(10)
+        assert world.node.metadata.labels["kubernetes.io/hostname"] == "n1"
+        assert world.ready() == "True"
+
+
 async def test_a_node_that_may_not_be_created_is_looked_for() -> None:
     world = NodeWorld()
     world.server.put("nodes", node())

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from glasslet.api.codec import decode, encode
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.answers import Status, error_for
-from glasslet.kubeapi.connections import Connections
+from glasslet.kubeapi.connections import Connections, Connector
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
 from glasslet.kubeapi.errors import APIError, Gone, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
@@ -249,25 +249,26 @@ class HTTPAPIClient:
             if held is not None and identity.certificate == held.identity.certificate:
                 held.identity = identity
                 return held
-            fresh = self._connections = Connections(self._new_session(identity), identity)
+            fresh = self._connections = self._new_connections(identity)
         except (CredentialError, ssl.SSLError, OSError, ValueError) as error:
             raise Unauthorized(request, f"credentials cannot be used: {error}") from error
         if held is not None:
             await held.retire()
         return fresh
 
-    def _new_session(self, identity: Identity) -> aiohttp.ClientSession:
+    def _new_connections(self, identity: Identity) -> Connections:
         context: ssl.SSLContext | bool = True
         if self._config.server.startswith("https://"):
             with _MemoryFiles() as files:
                 context = tls_context(self._config, identity, files.path)
-        connector = aiohttp.TCPConnector(ssl=context, limit=0, keepalive_timeout=60)
+        connector = Connector(context)
         auth = None
         if self._config.username:
             auth = aiohttp.BasicAuth(self._config.username, self._config.password)
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector, auth=auth, headers=self._config.impersonate, auto_decompress=True, read_bufsize=2**18
         )
+        return Connections(session, connector, identity)
 
 
 def _watch_event(request: str, line: bytes, kind: type[T]) -> WatchEvent[T]:

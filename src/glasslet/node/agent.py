@@ -140,6 +140,7 @@ class NodeAgent:
         self._announced = False
         self._reported_first = False
         self._looked = asyncio.Event()
+        self._registered = asyncio.Event()
         self.known = KnownNode()
         self._pod_cidr = PodCIDRHandover(update=update_pod_cidr)
         self._registration = Registration(
@@ -227,6 +228,7 @@ class NodeAgent:
         while True:
             node, events = await self._registration.register()
             self.known.take(node)
+            self._registered.set()
             if not self._reported_first:
                 self._reported_first = True
                 for event in events:
@@ -241,7 +243,10 @@ class NodeAgent:
         await self.lease.run()
 
     async def _report(self) -> None:
-        """A node that was ready before a restart of the agent is not called unready only because nobody has looked."""
+        """A node that was ready before a restart of the agent is not called unready only because nobody has looked.
+        A node that was there before is taken over first: the watch may show it before that."""
+        if self._settings.register:
+            await self._registered.wait()
         try:
             async with asyncio.timeout(_FIRST_LOOK):
                 await self._looked.wait()
