@@ -38,6 +38,7 @@ from glasslet.volumes.secret import SecretVolume
 from tests.builders.objects import config_map, secret
 from tests.builders.podspec import node_facts, pod_of
 from tests.fakes.api_server import FakeAPIServer
+from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.mounts import FakeMounts, InlineThreads
 from tests.fakes.waits import WaitLog
 
@@ -90,7 +91,7 @@ class Node:
             "downwardAPI": DownwardAPIVolume(volumes=volumes, field_text=field_text),
             "projected": ProjectedVolume(volumes=volumes, projections=sources),
         }
-        return VolumeManager(root=layout, plugins=plugins, mounts=self.mounts, threads=threads)
+        return VolumeManager(root=layout, claims=NO_CLAIMS, plugins=plugins, mounts=self.mounts, threads=threads)
 
     def standalone(self) -> VolumeManager:
         """The volumes of an agent without API server on the same machine."""

@@ -22,6 +22,7 @@ from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumeRequest
 from tests.builders.podspec import pod_of
+from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.mounts import FakeMounts, InlineThreads
 
 REF = PodRef("default", "web", PodUID("uid-1"))
@@ -56,7 +57,9 @@ class Node:
             allocatable_memory=lambda: 1 << 30,
         )
         plugins = {"emptyDir": empty_dir, "hostPath": HostPath(threads=threads), "nfs": StuckPlugin()}
-        self.volumes = VolumeManager(root=layout, plugins=plugins, mounts=self.mounts, threads=threads)
+        self.volumes = VolumeManager(
+            root=layout, claims=NO_CLAIMS, plugins=plugins, mounts=self.mounts, threads=threads
+        )
 
     def restarted(self) -> Node:
         return Node(self.root, self.mounts)
@@ -174,8 +177,8 @@ async def test_a_failed_set_up_is_told_in_upstreams_words(node: Node) -> None:
 
 async def test_a_type_that_is_not_built_in_is_named_with_those_that_are(node: Node) -> None:
     assert await node.failure(pod_with({"name": "v", "configMap": {"name": "c"}})) == (
-        'MountVolume.FindPluginBySpec failed for volume "v" : volumes of type configMap are not supported by this '
-        "node; supported: emptyDir, hostPath, nfs"
+        'MountVolume.FindPluginBySpec failed for volume "v" : no volume plugin matched (configMap is not served here; '
+        "served: emptyDir, hostPath, nfs)"
     )
 
 

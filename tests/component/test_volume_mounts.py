@@ -19,6 +19,7 @@ from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.manager import VolumeManager
 from tests.builders.podspec import pod_of
+from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.waits import WaitLog
 
 REF = PodRef("default", "web", PodUID("uid-1"))
@@ -49,7 +50,7 @@ def manager(root: Path) -> VolumeManager:
         pod_memory_limit=lambda _: 0,
         allocatable_memory=lambda: 1 << 30,
     )
-    return VolumeManager(root=layout, plugins={"emptyDir": empty_dir}, mounts=mounts, threads=threads)
+    return VolumeManager(root=layout, claims=NO_CLAIMS, plugins={"emptyDir": empty_dir}, mounts=mounts, threads=threads)
 
 
 def mounted(root: Path) -> list[str]:

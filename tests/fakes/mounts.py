@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from glasslet.host.mount_table import MountEntry, MountTable
@@ -20,6 +20,8 @@ class FakeMounts:
         self._entries: list[MountEntry] = []
         self.busy: set[str] = set()
         """Paths whose unmount fails with EBUSY."""
+        self.options: dict[str, tuple[str, ...]] = {}
+        """What `set_options` set last, by path."""
 
     def table(self) -> MountTable:
         return MountTable(self._entries)
@@ -35,7 +37,12 @@ class FakeMounts:
             raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), target)
         self._add(target, "ext4", os.path.realpath(source), ())
 
-    def unmount(self, target: str) -> None:
+    def set_options(self, target: str, options: Iterable[str]) -> None:
+        if self.table().at(target) is None:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), target)
+        self.options[target] = tuple(options)
+
+    def unmount(self, target: str, *, force: bool = False) -> None:
         if target in self.busy or any(e.path.startswith(f"{target}/") for e in self._entries):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), target)
         topmost = self.table().at(target)

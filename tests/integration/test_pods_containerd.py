@@ -38,6 +38,7 @@ from glasslet.status.builder import status_builder
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.manager import VolumeManager
 from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, update
+from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.pod_node import EventLog, FakeCgroups, StatusBoard
 
@@ -164,7 +165,7 @@ def _volumes(root: Path, record: Record) -> VolumeManager:
         pod_memory_limit=pod_memory_limit,
         allocatable_memory=lambda: 2**30,
     )
-    return VolumeManager(root=layout, plugins={"emptyDir": empty_dir}, mounts=mounts, threads=threads)
+    return VolumeManager(root=layout, claims=NO_CLAIMS, plugins={"emptyDir": empty_dir}, mounts=mounts, threads=threads)
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
 from tests.builders.podspec import pod_of
+from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import BUSYBOX, CONFIGURED, PrivateContainerd, Silent
 from tests.fakes.waits import WaitLog
 
@@ -80,7 +81,7 @@ class RealPod:
             allocatable_memory=lambda: machine.memory_capacity,
         )
         plugins: dict[str, Any] = {"emptyDir": empty_dir, "hostPath": HostPath(threads=threads)}
-        self.manager = VolumeManager(root=layout, plugins=plugins, mounts=mounts, threads=threads)
+        self.manager = VolumeManager(root=layout, claims=NO_CLAIMS, plugins=plugins, mounts=mounts, threads=threads)
         self.sandbox: tuple[SandboxID, SandboxSpec] | None = None
         self.volumes: dict[str, MountedVolume] = {}
 

@@ -11,12 +11,8 @@ from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.layout import LogLayout
 from glasslet.host.pod_files import PodFiles
 from glasslet.pods.assembly import PodServices
+from glasslet.pods.collaborators import Volumes
 from glasslet.podspec.hostname import pod_hostname
-from glasslet.podspec.pod_level import pod_memory_limit
-from glasslet.volumes.empty_dir import EmptyDir
-from glasslet.volumes.host_path import HostPath
-from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.plugin import VolumePlugin
 
 
 def log_layout(foundation: Foundation) -> LogLayout:
@@ -36,28 +32,14 @@ def build_pod_files(foundation: Foundation) -> PodFiles:
 
 
 def build_pod_services(
-    foundation: Foundation,
     runtime: RuntimeSide,
+    volumes: Volumes,
     files: PodFiles,
     needs: ConfigurationNeeds,
     configuration: ConfigurationSide,
     cgroups: CgroupSide,
 ) -> PodServices:
     """All of it, from the sides of the agent."""
-    empty_dir = EmptyDir(
-        root=foundation.root,
-        mounts=needs.mounts,
-        threads=foundation.threads,
-        pod_memory_limit=pod_memory_limit,
-        allocatable_memory=needs.allocatable_memory,
-    )
-    local: dict[str, VolumePlugin] = {"emptyDir": empty_dir, "hostPath": HostPath(threads=foundation.threads)}
-    volumes = VolumeManager(
-        root=foundation.root,
-        plugins={**local, **configuration.plugins},
-        mounts=needs.mounts,
-        threads=foundation.threads,
-    )
     return PodServices(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,

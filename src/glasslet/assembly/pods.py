@@ -29,6 +29,7 @@ from glasslet.assembly.pod_services import build_pod_files, build_pod_services, 
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sources import build_static_sources, source_kinds
+from glasslet.assembly.volumes import build_volumes
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.mounts import Mounts
@@ -120,6 +121,7 @@ def build_pod_side(
     )
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
+    volumes = build_volumes(foundation, cluster, needs, configuration)
     cgroups = build_cgroup_side(foundation, cgroup_driver, lambda: workers)
 
     def finished(pod: Pod, status: PodStatus) -> None:
@@ -128,7 +130,7 @@ def build_pod_side(
             mirrors.wake()
 
     workers = PodWorkers(
-        services=build_pod_services(foundation, runtime, files, needs, configuration, cgroups),
+        services=build_pod_services(runtime, volumes, files, needs, configuration, cgroups),
         status=_status_services(runtime, statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),

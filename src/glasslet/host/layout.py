@@ -62,6 +62,10 @@ class RootLayout(Struct, frozen=True):
         """Where a plugin keeps its marks about one volume (`ready`)."""
         return f"{self.pod(uid)}/plugins/{escaped(plugin)}/{component(name, 'volume name')}"
 
+    def shared_mount(self, plugin: str, name: str) -> str:
+        """Where a disk is mounted once for all pods. `plugin` as in `kubernetes.io/local-volume`."""
+        return f"{self.root_dir}/plugins/{plugin}/mounts/{component(name, 'volume name')}"
+
     def sub_paths(self, uid: str) -> str:
         """Parent of `<volume>/<container>/<index>`, the bind mounts of volumeMounts with subPath."""
         return f"{self.pod(uid)}/volume-subpaths"

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from glasslet.host.mount_options import bind_flags
 from glasslet.host.mount_table import MountTable, read_mount_table
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _MS_NODEV = 4
 _MS_REMOUNT = 32
 _MS_BIND = 4096
+_MNT_FORCE = 1
 _UMOUNT_NOFOLLOW = 8
 
 
@@ -53,9 +56,17 @@ class Mounts:
         """Shows `source` (file or directory) at `target`, which exists."""
         _mount(source, target, "", _MS_BIND, [])
 
-    def unmount(self, target: str) -> None:
-        """Takes the topmost mount off; nothing mounted there is fine."""
-        if _libc().umount2(os.fsencode(target), _UMOUNT_NOFOLLOW) != 0:
+    def set_options(self, target: str, options: Iterable[str]) -> None:
+        """Sets options of mount(8) on a bind mount: those that are a mount's own (`ro`, `noexec`, ...). Those of a file
+        system cannot be set there and are left out."""
+        flags = bind_flags(options, os.statvfs(target).f_flag)
+        if flags is not None:
+            _mount("", target, "", _MS_BIND | _MS_REMOUNT | flags, [])
+
+    def unmount(self, target: str, *, force: bool = False) -> None:
+        """Takes the topmost mount off; nothing mounted there is fine. `force`: also from a server that does not
+        answer."""
+        if _libc().umount2(os.fsencode(target), _UMOUNT_NOFOLLOW | (_MNT_FORCE if force else 0)) != 0:
             code = _errno()
             if code not in (errno.EINVAL, errno.ENOENT):
                 raise OSError(code, os.strerror(code), target)

@@ -50,6 +50,11 @@ def pod_status(namespace: str, name: str) -> str:
     return f"{pod(namespace, name)}/status"
 
 
+def persistent_volume(name: str) -> str:
+    """One PersistentVolume."""
+    return f"/api/v1/persistentvolumes/{quote(name, safe='')}"
+
+
 def service_account_token(namespace: str, name: str) -> str:
     """Where tokens of a service account are asked for (TokenRequest)."""
     return f"{namespaced(namespace, 'serviceaccounts', name)}/token"

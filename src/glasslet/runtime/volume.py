@@ -11,6 +11,8 @@ class MountedVolume(Struct, frozen=True, kw_only=True):
 
     name: str
     path: str = ""
+    directory: str = ""
+    """What directories of parts are called after: the name of the PersistentVolume, "" for `name`."""
     read_only: bool = False
     selinux_relabel: bool = False
     supplemental_group: int | None = None

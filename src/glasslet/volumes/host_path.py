@@ -10,7 +10,7 @@ from functools import partial
 from glasslet.api.volume import HostPathVolumeSource
 from glasslet.host.files import make_directory
 from glasslet.runtime.volume import MountedVolume
-from glasslet.volumes.plugin import WAIT_SECONDS, Threads, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import NO_OPTIONS, WAIT_SECONDS, Threads, VolumeProblem, VolumeRequest, volume_key
 
 _KINDS: dict[str, tuple[Callable[[int], bool], str]] = {
     "Directory": (stat.S_ISDIR, "directory"),
@@ -33,7 +33,9 @@ class HostPath:
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Checks the path against its type, and makes it where the type says so. Raises VolumeProblem, OSError."""
         source = request.volume.host_path or HostPathVolumeSource()
-        name, path = request.volume.name, source.path
+        name, path = request.name, source.path
+        if request.mount_options:
+            raise VolumeProblem(NO_OPTIONS, step="MountOptionSupport check")
         if ".." in path.split("/"):
             raise VolumeProblem(f"invalid HostPath `{path}`: must not contain '..'")
         if not path.startswith("/"):
@@ -46,7 +48,7 @@ class HostPath:
                 key=volume_key(request.pod.metadata.uid, name),
                 within=WAIT_SECONDS,
             )
-        return MountedVolume(name=name, path=path)
+        return MountedVolume(name=request.volume.name, path=path, read_only=request.read_only)
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Nothing: what the node has stays."""

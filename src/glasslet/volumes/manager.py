@@ -11,7 +11,11 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Protocol
 
+from msgspec.structs import replace
+
+from glasslet.api.persistent_volume import source_of
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.volume import Volume
@@ -20,6 +24,7 @@ from glasslet.host.sub_path import bind_sub_path, release_sub_paths
 from glasslet.host.threads import HostCallStuck
 from glasslet.host.tree import remove_empty
 from glasslet.runtime.volume import MountedVolume, SubPath
+from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.plugin import (
     WAIT_SECONDS,
@@ -30,18 +35,35 @@ from glasslet.volumes.plugin import (
     VolumeRequest,
     volume_key,
 )
-from glasslet.volumes.sources import REFRESHED, used_volumes, volume_type
+from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
+from glasslet.volumes.unserved import unserved
 
 _log = logging.getLogger(__name__)
+
+
+class Claims(Protocol):
+    """What is behind claims (`volumes.claims`)."""
+
+    async def resolve(self, pod: Pod, volume: Volume) -> VolumeRequest:
+        """Raises ClaimProblem, VolumeProblem."""
+
+    def forget(self, uid: str) -> None: ...
 
 
 class VolumeManager:
     """All volumes of all pods. `plugins` is by the name of the source in a manifest (`emptyDir`)."""
 
     def __init__(
-        self, *, root: RootLayout, plugins: Mapping[str, VolumePlugin], mounts: Mounts, threads: Threads
+        self,
+        *,
+        root: RootLayout,
+        plugins: Mapping[str, VolumePlugin],
+        claims: Claims,
+        mounts: Mounts,
+        threads: Threads,
     ) -> None:
         self._root = root
+        self._claims = claims
         self._plugins = dict(plugins)
         self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
         self._mounts = mounts
@@ -68,7 +90,7 @@ class VolumeManager:
             try:
                 await self._release_sub_paths(uid, name)
             except OSError as error:
-                problems[name] = _words(error)
+                problems[name] = words(error)
         for directory in _names(self._root.volumes(uid)):
             for name in _names(f"{self._root.volumes(uid)}/{directory}"):
                 if name in problems:
@@ -76,9 +98,10 @@ class VolumeManager:
                 try:
                     await self._take_off(uid, directory, name)
                 except (OSError, VolumeProblem) as error:
-                    problems[name] = _words(error)
+                    problems[name] = words(error)
         if problems:
             raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
+        self._claims.forget(uid)
 
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
@@ -87,13 +110,15 @@ class VolumeManager:
         One that failed is left out and logged: the pod's owner must not learn from messages what is on the node."""
         bound: dict[int, str] = {}
         for part in wanted:
-            target = self._root.sub_path(ref.uid, part.volume, container, part.index)
-            bind = partial(bind_sub_path, self._mounts, volume=volumes[part.volume].path, path=part.path, target=target)
+            volume = volumes[part.volume]
+            directory = volume.directory or volume.name
+            target = self._root.sub_path(ref.uid, directory, container, part.index)
+            bind = partial(bind_sub_path, self._mounts, volume=volume.path, path=part.path, target=target)
             try:
                 await self._threads.run(
                     bind,
                     on=f"volume {part.volume}: bind subPath for {container}",
-                    key=volume_key(ref.uid, part.volume),
+                    key=volume_key(ref.uid, directory),
                     within=WAIT_SECONDS,
                 )
             except OSError as error:
@@ -113,22 +138,38 @@ class VolumeManager:
         return {answer.name: answer for answer in answers if isinstance(answer, MountedVolume)}
 
     async def _set_up(self, pod: Pod, volume: Volume) -> MountedVolume | str:
-        kind = volume_type(volume)
-        plugin = self._plugins.get(kind)
-        if plugin is None:
-            return (
-                f'MountVolume.FindPluginBySpec failed for volume "{volume.name}" : volumes of type {kind} are not '
-                f"supported by this node; supported: {', '.join(sorted(self._plugins))}"
-            )
+        name = volume.name
         try:
-            return await plugin.set_up(VolumeRequest(pod=pod, volume=volume))
+            request = VolumeRequest(pod=pod, volume=volume)
+            if volume_type(volume) in CLAIMED:
+                request = await self._claims.resolve(pod, volume)
+                name = request.name
+            return await self._mount(request)
+        except ClaimProblem as problem:
+            return (
+                f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "
+                f"failed to process volumes=[{name}]: {problem}"
+            )
         except HostCallStuck as error:
             return (
                 f"Unable to attach or mount volumes: unmounted volumes=[{volume.name}], unattached volumes=[], "
-                f"failed to process volumes=[]: {_words(error)}"
+                f"failed to process volumes=[]: {words(error)}"
             )
-        except (OSError, VolumeProblem) as error:
-            return f'MountVolume.SetUp failed for volume "{volume.name}" : {_words(error)}'
+        except VolumeProblem as problem:
+            return f'MountVolume.{problem.step} failed for volume "{problem.of or name}" : {problem}'
+        except OSError as error:
+            return f'MountVolume.SetUp failed for volume "{name}" : {words(error)}'
+
+    async def _mount(self, request: VolumeRequest) -> MountedVolume:
+        persistent = request.persistent
+        kind = volume_type(request.volume) if persistent is None else source_of(persistent)
+        plugin = self._plugins.get(kind)
+        if plugin is None:
+            raise unserved(kind, request, self._plugins)
+        mounted = await plugin.set_up(request)
+        if persistent is None:
+            return mounted
+        return replace(mounted, directory=request.name, supplemental_group=volume_group(persistent))
 
     async def _take_off(self, uid: str, directory: str, name: str) -> None:
         plugin = self._by_directory.get(directory)
@@ -161,7 +202,8 @@ def _names(directory: str) -> list[str]:
         return []
 
 
-def _words(error: Exception) -> str:
+def words(error: Exception) -> str:
+    """What went wrong, without numbers and classes."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from glasslet.api.persistent_volume import PersistentVolume
 from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
 from glasslet.host.mount_table import MountTable
@@ -18,15 +19,37 @@ WAIT_SECONDS = 123.0
 """How long one mount or unmount may take before its pod is told."""
 
 
+NO_OPTIONS = "mount options are not supported for this volume type"
+
+
 class VolumeProblem(Exception):
-    """This volume cannot be mounted as asked. The text is upstream's, without the volume's name."""
+    """This volume cannot be mounted as asked. The text is upstream's, without the volume's name. `step` is what failed,
+    in upstream's words; `of` the volume's name, where it is not that in the pod."""
+
+    def __init__(self, text: str, *, step: str = "SetUp", of: str = "") -> None:
+        super().__init__(text)
+        self.step = step
+        self.of = of
 
 
 class VolumeRequest(Struct, frozen=True, kw_only=True):
-    """One volume of one pod."""
+    """One volume of one pod. `persistent`: what is behind its claim; `volume` then has that one's source.
+    `read_only`: the claim is asked for as such."""
 
     pod: Pod
     volume: Volume
+    persistent: PersistentVolume | None = None
+    read_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """What directories and messages call it: the PersistentVolume's name, if there is one."""
+        return self.persistent.metadata.name if self.persistent is not None else self.volume.name
+
+    @property
+    def mount_options(self) -> tuple[str, ...]:
+        """Those of the PersistentVolume."""
+        return self.persistent.spec.mount_options if self.persistent is not None else ()
 
 
 class VolumePlugin(Protocol):
@@ -56,7 +79,8 @@ class Mounts(Protocol):
     def mount_tmpfs(self, target: str, *, size: int = 0) -> None: ...
     def mount_hugetlbfs(self, target: str, *, page_size: str) -> None: ...
     def bind(self, source: str, target: str) -> None: ...
-    def unmount(self, target: str) -> None: ...
+    def set_options(self, target: str, options: Iterable[str]) -> None: ...
+    def unmount(self, target: str, *, force: bool = False) -> None: ...
 
 
 def volume_key(uid: str, volume: str) -> str:

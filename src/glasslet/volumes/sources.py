@@ -11,9 +11,14 @@ CONFIG_MAP = "configMap"
 SECRET = "secret"  # noqa: S105 - a type of volumes
 DOWNWARD_API = "downwardAPI"
 PROJECTED = "projected"
+CLAIM = "persistentVolumeClaim"
+EPHEMERAL = "ephemeral"
 
 REFRESHED = frozenset({CONFIG_MAP, SECRET, DOWNWARD_API, PROJECTED})
 """Types whose content follows what it was made from, as long as the pod lives."""
+
+CLAIMED = frozenset({CLAIM, EPHEMERAL})
+"""Types that only name what is to be mounted."""
 
 _TYPES = tuple(
     (field, wire)

@@ -1,0 +1,48 @@
+"""Node selector terms: which nodes they allow. Pure; asked for pods (required affinity) and for volumes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from glasslet.api.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,19}")
+
+
+def selector_allows(selector: NodeSelector, *, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether the node of that name with these labels is allowed. Terms are alternatives; an empty one allows none."""
+    return any(_term_allows(term, name, labels) for term in selector.node_selector_terms)
+
+
+def _term_allows(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
+    if not term.match_expressions and not term.match_fields:
+        return False
+    fields = {"metadata.name": name}
+    return all(_holds(one, labels) for one in term.match_expressions) and all(
+        one.operator in ("In", "NotIn") and len(one.values) == 1 and _holds(one, fields) for one in term.match_fields
+    )
+
+
+def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    """A requirement that makes no sense holds for no node."""
+    value, wanted = labels.get(requirement.key), requirement.values
+    match requirement.operator:
+        case "In":
+            return value is not None and value in wanted
+        case "NotIn":
+            return bool(wanted) and value not in wanted
+        case "Exists":
+            return not wanted and value is not None
+        case "DoesNotExist":
+            return not wanted and value is None
+        case "Gt" | "Lt" if len(wanted) == 1 and value is not None:
+            return _compares(requirement.operator, value, wanted[0])
+        case _:
+            return False
+
+
+def _compares(operator: str, value: str, bound: str) -> bool:
+    if not _WHOLE_NUMBER.fullmatch(value) or not _WHOLE_NUMBER.fullmatch(bound):
+        return False
+    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)

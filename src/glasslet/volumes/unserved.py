@@ -1,0 +1,66 @@
+"""Why a type of volumes is not mounted here: never was, is not any more, or is a driver's. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+
+CSI = "csi"
+
+SUCCESSORS = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "azureFile": "file.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+    "portworxVolume": "pxd.portworx.com",
+    "vsphereVolume": "csi.vsphere.vmware.com",
+}
+"""Types that left the tree: the CSI driver that each is translated to (CSI migration)."""
+
+_GONE = frozenset(
+    {
+        "cephfs",
+        "flocker",
+        "glusterfs",
+        "photonPersistentDisk",
+        "quobyte",
+        "rbd",
+        "scaleIO",
+        "storageos",
+    }
+)
+_GIT_REPO = "gitRepo"
+
+
+def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> VolumeProblem:
+    """What the pod is told about a volume of a type that has no plugin."""
+    if kind == CSI:
+        return _no_driver(_driver(request), request, "")
+    if kind in SUCCESSORS:
+        moved = f" ({kind} has no in-tree plugin since its migration to CSI)"
+        return _no_driver(SUCCESSORS[kind], request, moved)
+    text = "no volume plugin matched"
+    if kind in _GONE:
+        text = f"{text} ({kind} was removed from Kubernetes)"
+    elif kind == _GIT_REPO:
+        text = f"{text} (gitRepo needs the feature gate GitRepoVolumeDriver, which is off)"
+    else:
+        text = f"{text} ({kind or 'a volume without source'} is not served here; served: {', '.join(sorted(served))})"
+    return VolumeProblem(text, step="FindPluginBySpec")
+
+
+def _no_driver(driver: str, request: VolumeRequest, why: str) -> VolumeProblem:
+    missing = f"driver name {driver} not found in the list of registered CSI drivers{why}"
+    if request.persistent is None and request.volume.csi is not None:
+        return VolumeProblem(f"kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: {missing}")
+    return VolumeProblem(
+        f"kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: {missing}", step="MountDevice"
+    )
+
+
+def _driver(request: VolumeRequest) -> str:
+    if request.persistent is not None:
+        return request.persistent.spec.csi.driver if request.persistent.spec.csi is not None else ""
+    return request.volume.csi.driver if request.volume.csi is not None else ""
