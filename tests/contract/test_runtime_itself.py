@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.contract.worlds import World
+from tests.fakes.containerd import PAUSE
 
 
 async def test_it_names_itself_and_its_version(world: World) -> None:
@@ -17,6 +18,10 @@ async def test_a_healthy_runtime_and_its_network_are_ready(world: World) -> None
     status = await world.runtime.status()
 
     assert {c.type: c.status for c in status.conditions} == {"RuntimeReady": True, "NetworkReady": True}
+
+
+async def test_the_image_of_sandboxes_is_told_or_nothing(world: World) -> None:
+    assert await world.runtime.sandbox_image() in ("", PAUSE)
 
 
 async def test_it_takes_a_pod_range(world: World) -> None:

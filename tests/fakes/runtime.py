@@ -133,6 +133,7 @@ class FakeRuntime:
         self.serves_hints = True
         self.conditions = {"RuntimeReady": True, "NetworkReady": True}
         self.pod_cidr = ""
+        self.pause_image = ""
         self._programs: dict[str, list[Program]] = {}
         self._failures: dict[Verb, list[_Failure]] = {}
         self._hangs: dict[Verb, list[Hang]] = {}
@@ -227,6 +228,10 @@ class FakeRuntime:
             for kind, ok in self.conditions.items()
         )
         return RuntimeStatus(conditions=tuple(conditions))
+
+    async def sandbox_image(self) -> str:
+        await self._enter(Verb.STATUS)
+        return self.pause_image
 
     async def update_pod_cidr(self, cidr: str) -> None:
         await self._enter(Verb.UPDATE_RUNTIME_CONFIG, cidr)

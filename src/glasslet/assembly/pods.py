@@ -23,6 +23,7 @@ from glasslet.assembly.cgroups import (
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable
 from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
@@ -67,7 +68,7 @@ class PodSide:
     configuration: ConfigurationSide
     cgroups: CgroupSide
     upkeep: Mapping[str, Callable[[], Awaitable[None]]]
-    """Keeps cgroups as they should be."""
+    """Keeps cgroups as they should be, and the disk of the images from filling up."""
     housekeeping: Housekeeping
     garbage: GarbageCollector
     api: APISource | None = None
@@ -167,6 +168,7 @@ def build_pod_side(
         wanted=lambda uid: desired.get(uid) is not None,
     )
     upkeep = dict(cgroups.services)
+    upkeep["image garbage collection"] = build_image_collection(foundation, runtime, workers.snapshot).run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
         upkeep["orphaned cgroups"] = orphans.run

@@ -6,6 +6,7 @@ time, image, image_ref; an image id and size.
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 from glasslet.api.object import ContainerID, SandboxID
@@ -189,6 +190,16 @@ def decode_runtime_status(answer: runtime_pb2.StatusResponse) -> RuntimeStatus:
         ),
         supplemental_groups_policy=answer.features.supplemental_groups_policy,
     )
+
+
+def decode_sandbox_image(answer: runtime_pb2.StatusResponse) -> str:
+    """What containerd tells of its configuration in a verbose status; "" where there is nothing of that form."""
+    try:
+        config = json.loads(answer.info.get("config", "{}"))
+    except ValueError:
+        return ""
+    image = config.get("sandboxImage", "") if isinstance(config, dict) else ""
+    return image if isinstance(image, str) else ""
 
 
 _CONDITIONS = 2

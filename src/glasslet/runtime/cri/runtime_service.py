@@ -15,6 +15,7 @@ from glasslet.runtime.cri.decode import (
     decode_listed_sandbox,
     decode_runtime_status,
     decode_sandbox,
+    decode_sandbox_image,
     lacking,
 )
 from glasslet.runtime.cri.decode_stats import decode_container_usage, decode_sandbox_usage
@@ -69,6 +70,12 @@ class CRIRuntime:
         """RuntimeReady, NetworkReady and what else the runtime says of itself."""
         answer = await self._calls.call(Verb.STATUS, runtime_pb2.StatusRequest(), timeout=self._timeouts.request)
         return decode_runtime_status(answer)
+
+    async def sandbox_image(self) -> str:
+        """The image that the runtime makes sandboxes of, as its configuration names it; "" if it does not tell."""
+        request = runtime_pb2.StatusRequest(verbose=True)
+        answer = await self._calls.call(Verb.STATUS, request, timeout=self._timeouts.request)
+        return decode_sandbox_image(answer)
 
     async def update_pod_cidr(self, cidr: str) -> None:
         """Tells the runtime the node's pod range."""

@@ -1,0 +1,209 @@
+"""Removes images that nobody uses: when their disk gets full, when they are old, when the node needs space.
+
+Why an image went stands in the agent's record (`glasslet trace --agent --all`) and in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.garbage.image_rules import (
+    Disk,
+    ImageHistory,
+    ImageLimits,
+    ImageUse,
+    bytes_to_free,
+    old_enough,
+    too_old,
+    used_images,
+)
+from glasslet.runtime.model import Image, ObservedPod
+
+logger = logging.getLogger(__name__)
+
+PERIOD = 300.0
+"""Seconds: imagegc.period, imagegc.detect_period."""
+
+
+class Images(Protocol):
+    """The part of `ImageService` that is used here."""
+
+    async def list_images(self) -> tuple[Image, ...]: ...
+    async def remove_image(self, image: str) -> None: ...
+
+
+class ImageCollectionMetrics(Protocol):
+    """Where the figures go."""
+
+    def collected(self, reason: str) -> None:
+        """An image went; `reason` is age or space."""
+
+
+class InUse(Struct, frozen=True):
+    """Who uses images. `pods`: what the runtime holds. `names`: images that pods mount, in the spec's words.
+    `sandbox_image`: what the runtime makes sandboxes of, "" if it does not tell; raises RuntimeCallError."""
+
+    synced: asyncio.Event
+    pods: Callable[[], Iterable[ObservedPod]]
+    names: Callable[[], Iterable[str]]
+    sandbox_image: Callable[[], Awaitable[str]]
+
+
+class ImagesNotCollected(Exception):
+    """A collection failed; the message is the one of the Go kubelet where it has one."""
+
+
+class ImageCollector:
+    """`disk` measures the file system of the images (raises OSError, RuntimeCallError), `events` are the node's: type,
+    reason, message."""
+
+    def __init__(
+        self,
+        *,
+        images: Images,
+        in_use: InUse,
+        disk: Callable[[], Awaitable[Disk]],
+        limits: ImageLimits,
+        events: Callable[[str, str, str], None],
+        metrics: ImageCollectionMetrics,
+        recorder: Recorder,
+        clock: Clock,
+    ) -> None:
+        self._images = images
+        self._in_use = in_use
+        self._disk = disk
+        self._limits = limits
+        self._events = events
+        self._metrics = metrics
+        self._recorder = recorder
+        self._clock = clock
+        self._history = ImageHistory()
+        self._one_at_a_time = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Every five minutes, until cancelled."""
+        await self._in_use.synced.wait()
+        failed_before = False
+        while True:
+            try:
+                await (self._look() if self._limits.off else self.collect())
+                failed_before = False
+            except (ImagesNotCollected, RuntimeCallError, OSError) as error:
+                logger.warning("image garbage collection failed", extra={"error": str(error)})
+                if failed_before:
+                    self._events("Warning", "ImageGCFailed", str(error))
+                failed_before = True
+            await asyncio.sleep(PERIOD)
+
+    async def collect(self) -> None:
+        """One collection by age and space. Raises ImagesNotCollected, RuntimeCallError, OSError."""
+        async with self._one_at_a_time:
+            unused = await self._look()
+            now = self._clock.now()
+            old = too_old(unused, self._limits, now)
+            gone, errors = await self._remove_all(old, "age", f"unused for more than {self._limits.maximum_age}")
+            if errors:
+                told = (
+                    f"wanted to free images older than {self._limits.maximum_age}, encountered errors in image deletion"
+                )
+                raise ImagesNotCollected(f"{told}: {_joined(errors)}")
+            await self._make_room([use for use in unused if use not in gone])
+
+    async def delete_unused(self) -> int:
+        """Everything that may go, because the node needs space: bytes freed. Raises ImagesNotCollected,
+        RuntimeCallError."""
+        async with self._one_at_a_time:
+            unused = old_enough(await self._look(), self._limits, self._clock.now())
+            gone, errors = await self._remove_all(unused, "space", "the node is short of disk space")
+            if errors:
+                raise ImagesNotCollected(f"errors in image deletion: {_joined(errors)}")
+            return _size(gone)
+
+    async def _make_room(self, unused: Sequence[ImageUse]) -> None:
+        disk = await self._disk()
+        if disk.capacity <= 0:
+            text = "invalid capacity 0 on image filesystem"
+            self._events("Warning", "InvalidDiskCapacity", text)
+            raise ImagesNotCollected(text)
+        wanted = bytes_to_free(disk, self._limits)
+        if not wanted:
+            return
+        why = f"disk of images {disk.percent} % full, limit {self._limits.high_percent} %"
+        candidates = old_enough(unused, self._limits, self._clock.now())
+        gone, errors = await self._remove_all(candidates, "space", why, enough=wanted)
+        freed = _size(gone)
+        if errors:
+            told = f"wanted to free {wanted} bytes, but freed {freed} bytes space with errors in image deletion"
+            raise ImagesNotCollected(f"{told}: {_joined(errors)}")
+        if freed < wanted:
+            text = (
+                "Failed to garbage collect required amount of images. "
+                f"Attempted to free {wanted} bytes, but only found {freed} bytes eligible to free."
+            )
+            self._events("Warning", "FreeDiskSpaceFailed", text)
+            raise ImagesNotCollected(text)
+
+    async def _look(self) -> tuple[ImageUse, ...]:
+        """What is unused, in the order in which it should go."""
+        images = await self._images.list_images()
+        named = list(self._in_use.names())
+        with suppress(RuntimeCallError):
+            named.append(await self._in_use.sandbox_image())
+        used = used_images(images, self._in_use.pods(), named)
+        return self._history.look(images, used, self._clock.now())
+
+    async def _remove_all(
+        self, uses: Sequence[ImageUse], reason: str, why: str, *, enough: int | None = None
+    ) -> tuple[list[ImageUse], list[RuntimeCallError]]:
+        """Removes in that order until enough bytes are free; gives what is gone, and what went wrong."""
+        gone: list[ImageUse] = []
+        errors: list[RuntimeCallError] = []
+        for use in uses:
+            if enough is not None and _size(gone) >= enough:
+                break
+            if self._taken_meanwhile(use.image):
+                continue
+            try:
+                await self._images.remove_image(use.image.id)
+            except RuntimeCallError as error:
+                errors.append(error)
+                continue
+            gone.append(use)
+            self._metrics.collected(reason)
+            self._tell(use, why)
+        return gone, errors
+
+    def _taken_meanwhile(self, image: Image) -> bool:
+        """Whether a container of it was made since the look: removing many takes long."""
+        return image.id in used_images([image], self._in_use.pods(), self._in_use.names())
+
+    def _tell(self, use: ImageUse, why: str) -> None:
+        name = next(iter((*use.image.tags, *use.image.digests)), use.image.id)
+        last = use.last_used.isoformat(timespec="seconds") if use.last_used else "never seen in use"
+        self._recorder.decided(
+            f"image {name} removed",
+            why=why,
+            size=use.image.size,
+            last_used=last,
+            first_seen=use.first_seen.isoformat(timespec="seconds"),
+            id=use.image.id,
+        )
+        logger.info("image removed", extra={"image": name, "why": why, "size": use.image.size, "last_used": last})
+
+
+def _size(uses: Iterable[ImageUse]) -> int:
+    return sum(use.image.size for use in uses)
+
+
+def _joined(errors: Sequence[RuntimeCallError]) -> str:
+    texts = [error.message for error in errors]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
