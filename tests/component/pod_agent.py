@@ -13,9 +13,9 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
-from glasslet.pods.assembly import PodServices
+from glasslet.pods.assembly import PodServices, default_handlers
 from glasslet.pods.backoff import BackOffLimits
-from glasslet.pods.collaborators import ConfigurationData
+from glasslet.pods.collaborators import ConfigurationData, RuntimeHandlers
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
@@ -49,6 +49,7 @@ class Node:
     files: FakePodFiles = field(default_factory=FakePodFiles)
     cgroups: FakeCgroups = field(default_factory=FakeCgroups)
     data: ConfigurationData = field(default_factory=StandaloneData)
+    handlers: RuntimeHandlers = field(default_factory=default_handlers)
 
 
 class Agent:
@@ -74,6 +75,7 @@ class Agent:
             files=node.files,
             cgroups=node.cgroups,
             data=node.data,
+            handlers=node.handlers,
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
         )

@@ -11,7 +11,7 @@ from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.layout import LogLayout
 from glasslet.host.pod_files import PodFiles
 from glasslet.pods.assembly import PodServices
-from glasslet.pods.collaborators import Volumes
+from glasslet.pods.collaborators import RuntimeHandlers, Volumes
 from glasslet.podspec.hostname import pod_hostname
 
 
@@ -38,6 +38,7 @@ def build_pod_services(
     needs: ConfigurationNeeds,
     configuration: ConfigurationSide,
     cgroups: CgroupSide,
+    handlers: RuntimeHandlers,
 ) -> PodServices:
     """All of it, from the sides of the agent."""
     return PodServices(
@@ -49,6 +50,7 @@ def build_pod_services(
         cgroups=cgroups.pods,
         node=needs.node,
         data=configuration.data,
+        handlers=handlers,
         network_error=runtime.conditions.network_error,
         cgroup_lost=cgroups.lost,
     )

@@ -29,6 +29,7 @@ from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable
 from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.runtime_handlers import build_runtime_handlers
 from glasslet.assembly.sources import build_static_sources, source_kinds
 from glasslet.assembly.volumes import build_volumes
 from glasslet.host.addresses import NodeAddressUnknown
@@ -131,7 +132,15 @@ def build_pod_side(
             mirrors.wake()
 
     workers = PodWorkers(
-        services=build_pod_services(runtime, volumes, files, needs, configuration, cgroups),
+        services=build_pod_services(
+            runtime,
+            volumes,
+            files,
+            needs,
+            configuration,
+            cgroups,
+            build_runtime_handlers(foundation, runtime, files),
+        ),
         status=_status_services(runtime, statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),

@@ -77,6 +77,7 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
                 max_parallel_image_pulls=configuration.max_parallel_image_pulls,
                 registry_pull_qps=configuration.registry_pull_qps,
                 registry_burst=configuration.registry_burst,
+                by_handler=foundation.loaded.gates.enabled("RuntimeClassInImageCriApi"),
             ),
             metrics=foundation.metrics.images,
         ),

@@ -87,6 +87,10 @@ class RootLayout(Struct, frozen=True):
         """The hosts file of a pod."""
         return f"{self.pod(uid)}/etc-hosts"
 
+    def user_namespace(self, uid: str) -> str:
+        """Which ids of the node the pod has, for a pod with a user namespace."""
+        return f"{self.pod(uid)}/userns"
+
 
 class LogLayout(Struct, frozen=True):
     """Paths of container logs. Sources: behaviours of podLogsDir and of /var/log/containers."""

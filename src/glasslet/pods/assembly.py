@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.pods.backoff import BackOffLimits
-from glasslet.pods.collaborators import Cgroups, ConfigurationData, Images, Observed, PodFiles, Volumes
+from glasslet.pods.collaborators import (
+    Cgroups,
+    ConfigurationData,
+    Images,
+    Observed,
+    PodFiles,
+    RuntimeHandlers,
+    Volumes,
+)
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.executor import Executor, Verbs
 from glasslet.pods.hooks import HookRunner
@@ -18,11 +26,17 @@ from glasslet.pods.post_start import PostStart
 from glasslet.pods.prepare_pod import PodPreparer
 from glasslet.pods.remove_pod import PodRemover
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.runtime_handlers import PodRuntimeHandlers
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.start_container import ContainerStarter
 from glasslet.pods.stop_pod import PodStopper
 from glasslet.podspec.request import NodeFacts
 from glasslet.runtime.protocols import RuntimeService
+
+
+def default_handlers() -> RuntimeHandlers:
+    """No classes, and a runtime that says nothing of its handlers."""
+    return PodRuntimeHandlers(classes=None, handlers=tuple, ids=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +51,7 @@ class PodServices:
     cgroups: Cgroups
     node: Callable[[], NodeFacts]
     data: ConfigurationData = field(default_factory=StandaloneData)
+    handlers: RuntimeHandlers = field(default_factory=default_handlers)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
     cgroup_lost: Callable[[Pod], bool] = lambda pod: False
@@ -55,7 +70,12 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
     hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip)
     killer = ContainerKiller(runtime=runtime, observed=observed, hooks=hooks, report=report)
     sandboxes = SandboxCreator(
-        runtime=runtime, observed=observed, node=node, network_error=services.network_error, report=report
+        runtime=runtime,
+        observed=observed,
+        node=node,
+        handlers=services.handlers,
+        network_error=services.network_error,
+        report=report,
     )
     maker = ContainerMaker(
         runtime=runtime,
@@ -78,7 +98,12 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
     )
     verbs = Verbs(
         preparer=PodPreparer(
-            volumes=services.volumes, data=services.data, files=files, cgroups=services.cgroups, report=report
+            volumes=services.volumes,
+            data=services.data,
+            files=files,
+            cgroups=services.cgroups,
+            handlers=services.handlers,
+            report=report,
         ),
         sandboxes=sandboxes,
         starter=starter,

@@ -13,6 +13,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.podspec.object_environment import ResolvedEnvironment
+from glasslet.podspec.request import UserNamespace
 from glasslet.runtime.admission import Admitted, Rejected
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
@@ -153,6 +154,19 @@ class Cgroups(Protocol):
         """Makes the pod's cgroup; the cgroup parent for its sandbox, "" where the runtime's default applies."""
 
     async def remove(self, ref: PodRef) -> None: ...
+
+
+class RuntimeHandlers(Protocol):
+    """The runtime's handlers: which one a pod runs under, and what the pod gets there (`pods.runtime_handlers`)."""
+
+    async def handler(self, pod: Pod) -> str:
+        """The name of the pod's handler, "" for the default one. Raises ConfigError."""
+
+    def user_namespace(self, pod: Pod, handler: str) -> UserNamespace | None:
+        """The pod's own ids, the same while it lives; None for a pod that uses the node's. Raises ConfigError."""
+
+    def release(self, ref: PodRef) -> None:
+        """The pod ended: its ids are free again."""
 
 
 class EventSink(Protocol):

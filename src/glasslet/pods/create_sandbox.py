@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from glasslet.pods.collaborators import WARNING, Observed
+from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers
 from glasslet.pods.late_calls import until_settled
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
 from glasslet.podspec.dns import FormedDNS, form_dns
 from glasslet.podspec.errors import ConfigError
-from glasslet.podspec.request import NodeFacts, SandboxRequest
+from glasslet.podspec.request import NodeFacts, SandboxRequest, UserNamespace
 from glasslet.podspec.sandbox import sandbox_spec
 from glasslet.record.stations import Station
 from glasslet.runtime.errors import NameReserved, RuntimeCallError, RuntimeTimeout
+from glasslet.runtime.model import ObservedSandbox
 from glasslet.runtime.protocols import RuntimeService
 from glasslet.runtime.spec import SandboxSpec
 
@@ -29,12 +30,14 @@ class SandboxCreator:
         runtime: RuntimeService,
         observed: Observed,
         node: Callable[[], NodeFacts],
+        handlers: RuntimeHandlers,
         network_error: Callable[[], str | None],
         report: Reporting,
     ) -> None:
         self._runtime = runtime
         self._observed = observed
         self._node = node
+        self._handlers = handlers
         self._network_error = network_error
         self._recorder = report.recorder
         self._events = report.events
@@ -45,7 +48,8 @@ class SandboxCreator:
             self._require_network(memory)
             try:
                 dns = form_dns(memory.pod, self._node())
-                spec = self._make_spec(memory, attempt, dns)
+                handler = await self._handlers.handler(memory.pod)
+                spec = self._make_spec(memory, attempt, handler, dns)
                 for problem in dns.problems:
                     self._events(memory.ref, WARNING, problem.reason, problem.message)
                 await self._run(memory, spec)
@@ -58,15 +62,20 @@ class SandboxCreator:
                 raise StepFailed(POD_LEVEL, f"the sandbox cannot be configured: {error}") from error
         memory.went_well(POD_LEVEL)
 
-    def spec(self, memory: PodMemory, attempt: int) -> SandboxSpec:
+    def spec(self, memory: PodMemory, sandbox: ObservedSandbox) -> SandboxSpec:
         """The pod's sandbox as the runtime wants it: for RunPodSandbox, and again for each container in it. Raises
         ConfigError, or OSError for node files that cannot be read."""
         known = memory.sandbox
-        if known is not None and known[0] is memory.pod and known[1].attempt == attempt:
+        if known is not None and known[0] is memory.pod and known[1].attempt == sandbox.attempt:
             return known[1]
-        return self._make_spec(memory, attempt, form_dns(memory.pod, self._node()))
+        dns = form_dns(memory.pod, self._node())
+        return self._make_spec(memory, sandbox.attempt, sandbox.runtime_handler, dns)
 
-    def _make_spec(self, memory: PodMemory, attempt: int, dns: FormedDNS) -> SandboxSpec:
+    def user_namespace(self, memory: PodMemory, sandbox: ObservedSandbox) -> UserNamespace | None:
+        """The ids of the pod, the sandbox's and its containers'. Raises ConfigError."""
+        return self._handlers.user_namespace(memory.pod, sandbox.runtime_handler)
+
+    def _make_spec(self, memory: PodMemory, attempt: int, handler: str, dns: FormedDNS) -> SandboxSpec:
         spec = sandbox_spec(
             SandboxRequest(
                 pod=memory.pod,
@@ -74,6 +83,8 @@ class SandboxCreator:
                 node=self._node(),
                 dns=dns.config,
                 cgroup_parent=memory.cgroup_parent,
+                runtime_handler=handler,
+                user_namespace=self._handlers.user_namespace(memory.pod, handler),
                 supplemental_groups=_groups(memory),
             )
         )

@@ -105,7 +105,7 @@ class ContainerMaker:
         if observed is None or sandbox is None:
             raise StepFailed(action.name, "the sandbox is gone")
         try:
-            return _Home(sandbox=sandbox, spec=self._sandboxes.spec(memory, sandbox.attempt), pod=observed)
+            return _Home(sandbox=sandbox, spec=self._sandboxes.spec(memory, sandbox), pod=observed)
         except (ConfigError, OSError) as error:
             raise StepFailed(action.name, f"the sandbox cannot be configured: {error}") from error
 
@@ -150,6 +150,7 @@ class ContainerMaker:
             termination_log=await self._files.termination_log(pod, container),
             target_id=_target(memory, action, home),
             runtime_handler=home.spec.runtime_handler,
+            user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
         )
         if wanted := sub_paths(request):
             bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, Volumes
+from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, RuntimeHandlers, Volumes
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed
@@ -21,12 +21,14 @@ class PodPreparer:
         data: ConfigurationData,
         files: PodFiles,
         cgroups: Cgroups,
+        handlers: RuntimeHandlers,
         report: Reporting,
     ) -> None:
         self._volumes = volumes
         self._data = data
         self._files = files
         self._cgroups = cgroups
+        self._handlers = handlers
         self._recorder = report.recorder
         self._events = report.events
         self._clock = report.clock
@@ -86,5 +88,6 @@ class PodPreparer:
             raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
         except OSError as error:
             raise StepFailed(POD_LEVEL, f"the pod's cgroup could not be removed: {error.strerror}") from error
+        self._handlers.release(memory.ref)
         memory.volumes = None
         self._data.forget(memory.ref)

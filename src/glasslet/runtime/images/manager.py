@@ -55,6 +55,8 @@ class PullPolicy(Struct, frozen=True, kw_only=True):
     registry_burst: int = 10
     back_off_initial: float = INITIAL
     back_off_maximum: float = MAXIMUM
+    by_handler: bool = False
+    """Gate RuntimeClassInImageCriApi: each runtime handler has images of its own."""
 
     @property
     def limit(self) -> int | None:
@@ -84,6 +86,7 @@ class ImageManager:
         self._events = events
         self._clock = clock
         self._metrics = metrics
+        self._by_handler = policy.by_handler
         self._back_off = PullBackOff(initial=policy.back_off_initial, maximum=policy.back_off_maximum)
         self._puller = Puller(
             images=images,
@@ -108,7 +111,8 @@ class ImageManager:
         Sends all image events of the container, also the closing `Failed: Error: <reason>`. Raises nothing of the
         runtime: a failed call becomes an ImageProblem.
         """
-        asked = _Asked(pod, container, tuple(auths), sandbox, ask_plugins)
+        handler = sandbox.runtime_handler if sandbox is not None and self._by_handler else ""
+        asked = _Asked(pod, container, tuple(auths), sandbox, ask_plugins, handler)
         outcome = await self._ensure(asked)
         if isinstance(outcome, ImageProblem):
             self._recorder.decided(
@@ -163,7 +167,9 @@ class ImageManager:
         self._tell(asked, "Normal", "Pulling", f'Pulling image "{written}"')
         auths = await asked.all_auths()
         self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(auths))
-        outcome = await self._puller.pull(PullRequest(image=image, auths=auths, sandbox=asked.sandbox))
+        outcome = await self._puller.pull(
+            PullRequest(image=image, auths=auths, sandbox=asked.sandbox, handler=asked.handler)
+        )
         now = self._clock.monotonic()
         if isinstance(outcome, PullFailed):
             return self._failed(asked, outcome, now)
@@ -205,13 +211,14 @@ class _Asked:
         auths: tuple[RegistryAuth, ...],
         sandbox: SandboxSpec | None,
         ask_plugins: AskPlugins | None,
+        handler: str,
     ) -> None:
         self.ref = pod_ref(pod)
         self.container = container
         self._auths = auths
         self._ask_plugins = ask_plugins
         self.sandbox = sandbox
-        self.handler = sandbox.runtime_handler if sandbox else ""
+        self.handler = handler
         self.field_path = field_path(pod, container.name)
 
     async def all_auths(self) -> tuple[RegistryAuth, ...]:

@@ -18,16 +18,13 @@ from glasslet.runtime.spec import SandboxSpec
 
 
 class PullRequest(Struct, frozen=True, kw_only=True):
-    """What is to be pulled. `sandbox` tells the runtime for whom; `auths` are tried in order, () is anonymous."""
+    """What is to be pulled. `sandbox` tells the runtime for whom; `auths` are tried in order, () is anonymous;
+    `handler` is that of the runtime whose image it is to be, "" for all."""
 
     image: str
     auths: tuple[RegistryAuth, ...] = ()
     sandbox: SandboxSpec | None = None
-
-    @property
-    def handler(self) -> str:
-        """The runtime handler, "" for the default one."""
-        return self.sandbox.runtime_handler if self.sandbox else ""
+    handler: str = ""
 
 
 class Pulled(Struct, frozen=True):

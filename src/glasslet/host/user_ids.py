@@ -1,0 +1,156 @@
+"""Ids for pods with a user namespace of their own (KEP-127): one block of the node's ids for each, the same while the
+pod lives.
+
+A pod's block stands in the file `userns` of its folder, in the Go kubelet's form, so that an agent that starts, of
+either kind, takes over what is in use. The first block is the host's own and never given away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from glasslet.api.object import PodUID
+from glasslet.host.files import make_directory, write_atomically
+from glasslet.host.layout import RootLayout
+
+UNIT = 65536
+"""Blocks begin at multiples of it and have multiples of it."""
+LAST_ID = 2**32
+_PRIVATE = 0o750
+
+
+class NoUserIds(Exception):
+    """A pod cannot get ids: the text says why."""
+
+
+class SpareIds(Struct, frozen=True, kw_only=True):
+    """The ids that pods may have: `first` to `first + count - 1`, in blocks of `per_pod`."""
+
+    first: int = UNIT
+    count: int = LAST_ID - UNIT
+    per_pod: int = UNIT
+
+    def problem(self, pods: int) -> str | None:
+        """What is wrong with them for so many pods; None: nothing."""
+        if self.first % self.per_pod:
+            return f"kubelet user assigned ID {self.first} is not a multiple of {self.per_pod}"
+        if self.first < self.per_pod:
+            return f"kubelet user assigned ID {self.first} must be greater or equal to {self.per_pod}"
+        if self.count % self.per_pod:
+            return f"kubelet user assigned IDs length {self.count} is not a multiple of {self.per_pod}"
+        if self.count // self.per_pod < pods:
+            return f"kubelet user assigned IDs are not enough to support {pods} pods"
+        return None
+
+
+class UserIds:
+    """Which pod has which block. One writer for the `userns` files."""
+
+    def __init__(self, *, root: RootLayout, spare: SpareIds) -> None:
+        self._root = root
+        self._spare = spare
+        self._used: dict[PodUID, int] = {}
+
+    @property
+    def per_pod(self) -> int:
+        """How many ids a pod gets."""
+        return self._spare.per_pod
+
+    def load(self, uids: Iterable[PodUID]) -> list[str]:
+        """Takes over the blocks of pods that have a folder; what is wrong with a file, one text each. Such a file
+        stays: its pod is told when it needs its ids again."""
+        problems = []
+        for uid in uids:
+            try:
+                self._read(uid)
+            except (NoUserIds, OSError) as error:
+                problems.append(f"user namespace of pod {uid}: {error}")
+        return problems
+
+    def ensure(self, uid: PodUID) -> int:
+        """The first id of the pod's block; a free one is taken at random and noted. Raises NoUserIds, OSError."""
+        known = self._read(uid)
+        if known is not None:
+            return known
+        first = self._free_block()
+        self._write(uid, first)
+        self._used[uid] = first
+        return first
+
+    def release(self, uid: PodUID) -> None:
+        """The pod ended: its block is free again."""
+        if self._used.pop(uid, None) is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path(uid))
+
+    def _free_block(self) -> int:
+        spare = self._spare
+        taken = set(self._used.values())
+        if len(taken) >= spare.count // spare.per_pod:
+            # Folders of pods that nobody knows any more are removed by others.
+            self._used = {uid: first for uid, first in self._used.items() if os.path.exists(self._path(uid))}
+            taken = set(self._used.values())
+        free = spare.count // spare.per_pod - len(taken)
+        if free <= 0:
+            raise NoUserIds("could not find an empty slot to allocate a user namespace")
+        # At random, so that a block is not used again soon after its last pod ended.
+        while True:
+            first = spare.first + spare.per_pod * random.randrange(spare.count // spare.per_pod)
+            if first not in taken:
+                return first
+
+    def _read(self, uid: PodUID) -> int | None:
+        try:
+            with open(self._path(uid), encoding="utf-8") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return None
+        if not text:
+            return None
+        first = _first_id(text, self._spare.per_pod)
+        self._record(uid, first)
+        return first
+
+    def _record(self, uid: PodUID, first: int) -> None:
+        spare = self._spare
+        if self._used.get(uid, first) != first:
+            raise NoUserIds(f'different user namespace range already used by pod "{uid}"')
+        if not spare.first <= first <= spare.first + spare.count - spare.per_pod:
+            raise NoUserIds(f"id {first} is out of range")
+        if uid not in self._used and first in self._used.values():
+            raise NoUserIds(f'range picked for pod "{uid}" already taken')
+        self._used[uid] = first
+
+    def _write(self, uid: PodUID, first: int) -> None:
+        mapping = [{"hostId": first, "containerId": 0, "length": self._spare.per_pod}]
+        make_directory(self._root.pod(uid), _PRIVATE)
+        write_atomically(self._path(uid), json.dumps({"uidMappings": mapping, "gidMappings": mapping}).encode())
+
+    def _path(self, uid: PodUID) -> str:
+        return self._root.user_namespace(uid)
+
+
+def _first_id(text: str, per_pod: int) -> int:
+    """The block that a `userns` file names."""
+    try:
+        content = json.loads(text)
+        uids, gids = content["uidMappings"], content["gidMappings"]
+        [mapping] = uids
+        first, inside, length = (int(mapping[key]) for key in ("hostId", "containerId", "length"))
+    except (ValueError, TypeError, KeyError) as error:
+        raise NoUserIds("invalid user namespace mappings file: want one mapping of uids and one of gids") from error
+    if uids != gids:
+        raise NoUserIds("invalid user namespace configuration: GID and UID mapping should be identical")
+    if inside != 0:
+        raise NoUserIds("invalid user namespace configuration: UID 0 must be mapped")
+    if length != per_pod:
+        raise NoUserIds(f"wrong user namespace length {length}")
+    if first % per_pod:
+        raise NoUserIds(f"wrong user namespace offset specified {first}")
+    return first
