@@ -21,6 +21,7 @@ from glasslet.assembly.foundation import Foundation, build_foundation, log_field
 from glasslet.assembly.pods import build_pod_side, find_host_ips
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
 from glasslet.assembly.servers import build_servers
+from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
 from glasslet.host.process import set_own_oom_score
@@ -126,7 +127,8 @@ async def _connections(foundation: Foundation) -> AsyncIterator[None]:
 async def _always(foundation: Foundation, startup: Startup) -> AsyncIterator[None]:
     """What runs from the first moment to the last: it can tell why nothing else does."""
     configuration = foundation.configuration
-    services = {"record": foundation.keeper.run, "events": foundation.events.run}
+    lag = LoopLag(findings=foundation.record, observe=foundation.metrics.loop.late)
+    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run}
     if configuration.healthz_port:
         services["health port"] = HealthzServer(
             address=configuration.healthz_bind_address,

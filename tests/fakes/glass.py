@@ -18,6 +18,7 @@ from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.record.keeper import RecordKeeper
+from glasslet.record.progress import Stuck
 from glasslet.record.store import Record
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.server.glass import LogsRefused, glass_routes
@@ -42,6 +43,7 @@ class FakeGlassSource:
         self.requests: list[LogRequest] = []
         self.probe_rows: tuple[ProbeRow, ...] = ()
         self.streaming_url = ""
+        self.hanging: dict[str, Stuck] = {}
         self.break_off_after: int | None = None
 
     def pods(self) -> list[FakeSeenPod]:
@@ -52,6 +54,9 @@ class FakeGlassSource:
 
     def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
         return self.probe_rows
+
+    def stuck(self, pod: Pod) -> Stuck | None:
+        return self.hanging.get(pod.metadata.name)
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         self.requests.append(request)

@@ -38,6 +38,10 @@ class WaitLog:
     def finding(self, text: str, *, pod: PodRef | None = None) -> None:
         self.findings.append(text)
 
+    def withdrawn(self, text: str, *, pod: PodRef | None = None) -> None:
+        if text in self.findings:
+            self.findings.remove(text)
+
     @contextmanager
     def _waiting(self, kind: WaitKind, on: str) -> Iterator[None]:
         entry = (kind, on)

@@ -39,6 +39,7 @@ from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.collaborators import Admit
 from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
@@ -69,9 +70,10 @@ class PodSide:
     configuration: ConfigurationSide
     cgroups: CgroupSide
     upkeep: Mapping[str, Callable[[], Awaitable[None]]]
-    """Keeps cgroups as they should be, and the disk of the images from filling up."""
+    """Keeps cgroups as they should be, the disk of the images from filling up, and an eye on pods."""
     housekeeping: Housekeeping
     garbage: GarbageCollector
+    progress: ProgressWatch
     api: APISource | None = None
     """None without an API server."""
     of_api: Mapping[str, Callable[[], Awaitable[None]]]
@@ -176,7 +178,8 @@ def build_pod_side(
         sources_ready=desired.ready,
         wanted=lambda uid: desired.get(uid) is not None,
     )
-    upkeep = dict(cgroups.services)
+    progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
+    upkeep = {**cgroups.services, "progress of pods": progress.run}
     upkeep["image garbage collection"] = build_image_collection(foundation, runtime, workers.snapshot).run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
@@ -202,6 +205,7 @@ def build_pod_side(
         cgroups=cgroups,
         upkeep=upkeep,
         housekeeping=housekeeping,
+        progress=progress,
         garbage=GarbageCollector(
             runtime=runtime.connection.runtime,
             observed=runtime.observed,

@@ -41,7 +41,9 @@ async def build_servers(
     configuration = foundation.configuration
     node = NodeView(runtime=runtime, pods=pods)
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass = GlassView(foundation=foundation, runtime=runtime, pods=pods, node=node, logs=logs)
+    glass = GlassView(
+        foundation=foundation, runtime=runtime, pods=pods, node=node, logs=logs, stuck=pods.progress.stuck
+    )
     routes = glass_routes(source=glass, keeper=foundation.keeper)
     foundation.metrics.count_pods(_counts(runtime, pods))
     sources = Sources(

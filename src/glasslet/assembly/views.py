@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.probes.rows import probe_rows
+from glasslet.record.progress import Stuck
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.server.glass import LogsRefused, SeenPod
 from glasslet.server.log_source import ContainerLogs
@@ -109,13 +110,21 @@ class GlassView:
     """Implements `GlassSource`."""
 
     def __init__(
-        self, *, foundation: Foundation, runtime: RuntimeSide, pods: PodSide, node: NodeView, logs: ContainerLogs
+        self,
+        *,
+        foundation: Foundation,
+        runtime: RuntimeSide,
+        pods: PodSide,
+        node: NodeView,
+        logs: ContainerLogs,
+        stuck: Callable[[PodUID], Stuck | None],
     ) -> None:
         self._foundation = foundation
         self._runtime = runtime
         self._pods = pods
         self._node = node
         self._logs = logs
+        self._stuck = stuck
 
     def pods(self) -> Sequence[SeenPod]:
         """Every pod that has a worker."""
@@ -144,6 +153,10 @@ class GlassView:
     def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
         """The last results of the pod's probes."""
         return probe_rows(self._pods.probes.manager.last(pod_ref(pod)))
+
+    def stuck(self, pod: Pod) -> Stuck | None:
+        """What hangs of the pod."""
+        return self._stuck(PodUID(pod.metadata.uid))
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         """One container's log."""

@@ -99,6 +99,7 @@ class PodWorker:
         self._gone = False
         self._rejected = False
         self._resting = False
+        self._moved_at = report.clock.monotonic()
         self._work = Interruptible()
         self._waits = WaitBoard(report.recorder)
         self._failures = 0
@@ -118,6 +119,11 @@ class PodWorker:
             self._mail.put(ask_of(update), wake=False)
         else:
             self._put(ask_of(update))
+
+    @property
+    def busy_since(self) -> float | None:
+        """Monotonic time at which it went on last; None while it only waits for news."""
+        return None if self._resting else self._moved_at
 
     @property
     def occupies(self) -> bool:
@@ -165,6 +171,7 @@ class PodWorker:
 
     async def _next_step(self) -> bool:
         """One turn of the loop; False at the end of the pod's life."""
+        self._moved_at = self._report.clock.monotonic()
         self._take_mail()
         match self.state:
             case Syncing():
@@ -255,6 +262,7 @@ class PodWorker:
 
     def _goes_on(self) -> bool:
         """Takes in mail between two rounds of a sync."""
+        self._moved_at = self._report.clock.monotonic()
         self._take_mail()
         return isinstance(self.state, Syncing)
 

@@ -168,6 +168,11 @@ class PodWorkers:
         worker = self._workers.get(uid)
         return self._view(worker) if worker is not None else None
 
+    def busy(self) -> dict[PodRef, float]:
+        """Pods whose worker does something just now, and the monotonic time at which it went on last."""
+        workers = self._workers.values()
+        return {worker.ref: since for worker in workers if (since := worker.busy_since) is not None}
+
     def __iter__(self) -> Iterator[PodUID]:
         return iter(tuple(self._workers))
 

@@ -70,7 +70,14 @@ class Found(Struct, frozen=True, array_like=True, tag="f", gc=False):
     text: str
 
 
-Event: TypeAlias = StationSpan | Waited | Decided | Observed | Found
+class Withdrawn(Struct, frozen=True, array_like=True, tag="x", gc=False):
+    """A finding (with the same text) that no longer holds."""
+
+    start: float
+    text: str
+
+
+Event: TypeAlias = StationSpan | Waited | Decided | Observed | Found | Withdrawn
 _SPANS = (StationSpan, Waited)
 """Events that take time. A tuple, because a union would be built anew at every check."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import Event, Found, StationSpan
+from glasslet.record.events import Event, Found, StationSpan, Withdrawn
 from glasslet.record.stations import Station
 
 
@@ -58,5 +58,11 @@ class PodRecord(Struct, frozen=True, kw_only=True):
         return last is not None and last.station == Station.GONE and not self.stations
 
     def findings(self) -> tuple[str, ...]:
-        """Findings, oldest first, each once."""
-        return tuple(dict.fromkeys(event.text for event in self.events if isinstance(event, Found)))
+        """Findings that hold, oldest first, each once."""
+        found: dict[str, None] = {}
+        for event in self.events:
+            if isinstance(event, Found):
+                found.setdefault(event.text)
+            elif isinstance(event, Withdrawn):
+                found.pop(event.text, None)
+        return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import Event, Found
+from glasslet.record.events import Event, Found, Withdrawn
 
 _ROUTINE_KEPT = 24
 _FINDINGS_KEPT = 64
@@ -53,6 +53,13 @@ class PodLog:
         if len(self.findings) >= _FINDINGS_KEPT:
             self.findings.clear()
         self.findings.add(finding.text)
+        return True
+
+    def withdraw(self, over: Withdrawn) -> bool:
+        """False for a finding that was not made, or no longer holds anyway."""
+        if over.text not in self.findings:
+            return False
+        self.findings.discard(over.text)
         return True
 
     def events(self) -> list[Event]:

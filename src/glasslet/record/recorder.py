@@ -68,3 +68,6 @@ class Recorder(Protocol):
 
     def finding(self, text: str, *, pod: PodRef | None = None) -> None:
         """Something a person should look at; once per text and pod until it changes."""
+
+    def withdrawn(self, text: str, *, pod: PodRef | None = None) -> None:
+        """That finding no longer holds; nothing if it was not made."""

@@ -1,7 +1,7 @@
 """The record in memory: implements `Recorder`, answers readers, hands batches to the disk.
 
     Record(clock=RecordClock(), limits=Limits())      # both optional
-    record.wait / station / passed / decided / observed / finding      the `Recorder` protocol
+    record.wait / station / passed / decided / observed / finding / withdrawn      the `Recorder` protocol
     record.of(ref | uid | None) -> PodRecord | None    record.pods() -> list[PodRef]    record.live_waits()
 
 Everything happens in the caller's thread without locks: one append to a bounded deque when something is over, one
@@ -36,6 +36,7 @@ from glasslet.record.events import (
     Observed,
     StationSpan,
     Waited,
+    Withdrawn,
     shifted,
 )
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
@@ -133,6 +134,14 @@ class Record:
         if self._log(pod).is_new(found):
             self._append(pod, found)
             logger.warning("finding", extra={"finding": text, "pod": str(pod) if pod else ""})
+
+    def withdrawn(self, text: str, *, pod: PodRef | None = None) -> None:
+        """See `Recorder.withdrawn`."""
+        pod = pod or scopes.current_scope().pod
+        over = Withdrawn(self.now(), text[:_TEXT_LIMIT])
+        if self._log(pod).withdraw(over):
+            self._append(pod, over)
+            logger.info("finding no longer holds", extra={"finding": text, "pod": str(pod) if pod else ""})
 
     # Reading.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from glasslet.answers.pods import TimelineRow
-from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited
+from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn
 from glasslet.record.history import AgentGap, PodRecord
 
 
@@ -53,8 +53,9 @@ def described(event: Event) -> TimelineRow:
     return _found(event)
 
 
-def _found(event: Found) -> TimelineRow:
-    return TimelineRow(at=moment(event.start), kind="finding", text=event.text)
+def _found(event: Found | Withdrawn) -> TimelineRow:
+    over = "no longer: " if isinstance(event, Withdrawn) else ""
+    return TimelineRow(at=moment(event.start), kind="finding", text=f"{over}{event.text}")
 
 
 def _gap(gap: AgentGap) -> TimelineRow:

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from types import CodeType
 from typing import Any, Protocol
 
 import msgspec
@@ -29,9 +28,11 @@ from glasslet.answers.wire import ErrorAnswer, encode
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
+from glasslet.concurrency.task_frames import awaited_frames, innermost
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.pod_answers import pod_description, pod_row, wait_row
+from glasslet.record.progress import Stuck
 from glasslet.record.verdicts.ending import gone
 from glasslet.record.verdicts.judge import in_short, judge
 from glasslet.record.verdicts.situation import Situation
@@ -76,6 +77,9 @@ class GlassSource(Protocol):
 
     def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
         """The last results of the pod's probes, each probe's oldest first."""
+
+    def stuck(self, pod: Pod) -> Stuck | None:
+        """What hangs of the pod, if its worker makes no progress."""
 
     def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         """The log of one container (its name is set). Raises LogsRefused or RuntimeCallError before the first chunk."""
@@ -216,7 +220,7 @@ class Glass:
             wait = waits.get(task.get_name())
             pod = str(wait.pod) if wait is not None and wait.pod is not None else ""
             what = f"{wait.kind}: {wait.on}" if wait is not None else ""
-            rows.append(TaskRow(name=task.get_name(), at=_stands_at(task), pod=pod, wait=what))
+            rows.append(TaskRow(name=task.get_name(), at=innermost(awaited_frames(task)), pod=pod, wait=what))
         return _json(TasksAnswer(tasks=tuple(sorted(rows, key=lambda row: row.name))))
 
     async def agent(self, request: web.Request) -> web.StreamResponse:
@@ -242,6 +246,7 @@ class Glass:
             since=seen.since,
             runtime_error=agent.runtime_error,
             network_error=agent.network_error,
+            stuck=self.source.stuck(seen.pod),
         )
 
     async def _known(self, seen: SeenPod) -> Situation:
@@ -394,23 +399,3 @@ def _since(text: str | None, now: datetime) -> datetime | None:
         allowed = "seconds before now, or an RFC 3339 time"
         raise Refused(400, ErrorAnswer(error="not a time", field="since", value=text, allowed=allowed)) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
-def _stands_at(task: asyncio.Task[Any]) -> str:
-    """Where a task's innermost awaited code of ours stands (`file:line function`); of any code if none is ours."""
-    awaited: Any = task.get_coro()
-    ours = place = ""
-    for _ in range(64):
-        frame = _first_of(awaited, "cr_frame", "gi_frame", "ag_frame")
-        if frame is not None:
-            code: CodeType = frame.f_code
-            place = f"{code.co_filename.rpartition('/lib/')[2]}:{frame.f_lineno} {code.co_qualname}"
-            ours = f"glasslet/{place.rpartition('/glasslet/')[2]}" if "/glasslet/" in place else ours
-        awaited = _first_of(awaited, "cr_await", "gi_yieldfrom", "ag_await")
-        if awaited is None:
-            break
-    return ours or place
-
-
-def _first_of(value: Any, *names: str) -> Any:
-    return next((found for name in names if (found := getattr(value, name, None)) is not None), None)

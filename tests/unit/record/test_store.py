@@ -231,3 +231,16 @@ def test_events_shed_before_they_were_written_are_counted(clock: ManualClock) ->
             record.decided(str(number))
     (batch,) = record.take_unwritten()
     assert len(batch.events) + batch.shed == 9
+
+
+def test_a_finding_that_no_longer_holds_may_be_made_again(record: Record, clock: ManualClock) -> None:
+    record.withdrawn("never made", pod=WEB)
+    assert record.of(WEB) is None or record.of(WEB).events == ()
+    record.finding("it hangs", pod=WEB)
+    record.withdrawn("it hangs", pod=WEB)
+    record.withdrawn("it hangs", pod=WEB)
+    assert record.of(WEB).findings() == ()
+    assert len(record.of(WEB).events) == 2
+    clock.advance(1)
+    record.finding("it hangs", pod=WEB)
+    assert record.of(WEB).findings() == ("it hangs",)

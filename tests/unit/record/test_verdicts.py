@@ -22,6 +22,8 @@ from glasslet.api.pod_status import (
 )
 from glasslet.record.events import Decided, Observed
 from glasslet.record.pod_answers import pod_description, pod_row
+from glasslet.record.progress import Stuck
+from glasslet.record.stations import WaitKind
 from glasslet.record.verdicts.ending import gone
 from glasslet.record.verdicts.judge import is_settled, judge
 from glasslet.record.verdicts.situation import Situation
@@ -359,3 +361,16 @@ def test_waits_of_the_api_about_a_missing_object_are_counted() -> None:
     )
     assert evidence(it)["asked"] == "1 times, last 9 s ago"
     assert replace(judge(it), rest="").rule == "missing_object"
+
+
+def test_what_hangs_comes_before_everything_but_the_end() -> None:
+    hanging = Stuck(WaitKind.CRI_CALL, "CreateContainer", BASE + 10, 180.0, "main")
+    dump = Observed(BASE + 95, "task pod default/web", "", "pods/worker.py:1 run < pods/sync.py:2 settle")
+    early = Observed(BASE + 1, "task of long ago", "", "nowhere")
+    it = situation(now=status(reported(state=held("ContainerCreating"))), record=record(*STARTED, early, dump))
+    verdict = judge(replace(it, stuck=hanging))
+    assert (verdict.rule, verdict.state) == ("no_progress", "failing")
+    assert "the runtime's answer to CreateContainer (container main) takes 1 min 30 s" in verdict.sentence
+    assert {e.label: e.text for e in verdict.evidence} == {"task pod default/web": dump.new}
+    assert judge(replace(it, stuck=hanging, lifecycle="terminating")).rule == "no_progress"
+    assert judge(it).rule != "no_progress"

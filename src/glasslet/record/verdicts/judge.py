@@ -13,6 +13,7 @@ from glasslet.record.verdicts.situation import MAIN, Situation
 
 RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     ending.over,
+    progress.stuck,
     ending.terminating,
     node.runtime_down,
     needs.missing_object,

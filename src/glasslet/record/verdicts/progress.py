@@ -1,9 +1,12 @@
-"""Nothing is wrong: the pod is on its way, or runs as it should."""
+"""Nothing is wrong: the pod is on its way, or runs as it should. Or something hangs, and nobody else knows why."""
 
 from __future__ import annotations
 
 from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import duration
+from glasslet.record.events import Observed
 from glasslet.record.history import LiveWait
+from glasslet.record.stations import WaitKind
 from glasslet.record.timeline import moment
 from glasslet.record.verdicts.situation import Situation
 
@@ -37,6 +40,28 @@ def fine(it: Situation) -> VerdictAnswer | None:
         f"restarted {restarts} times.",
         since=since,
         evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip)],
+    )
+
+
+def stuck(it: Situation) -> VerdictAnswer | None:
+    """Something goes on for longer than it may."""
+    found = it.stuck
+    if found is None:
+        return None
+    what = _CALLS.get(found.kind, "{on}").format(on=found.on)
+    whose = f" (container {found.container})" if found.container else ""
+    dump = [event for event in it.record.events if isinstance(event, Observed) and event.start >= found.since]
+    return it.verdict(
+        "no_progress",
+        "failing",
+        f"{it} makes no progress: {what}{whose} takes {it.ago(found.since)}, and should take {duration(found.allowed)} "
+        f"at most.",
+        brief=f"no progress: {found.on}",
+        since=moment(found.since),
+        evidence=[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
+        next_step="look at the runtime's service and log; the pod goes on by itself once it answers"
+        if found.kind == WaitKind.CRI_CALL
+        else "see what everything waits for: glasslet waits, glasslet tasks",
     )
 
 

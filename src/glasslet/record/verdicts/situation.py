@@ -15,6 +15,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.record.events import OK, StationSpan
 from glasslet.record.history import LiveWait, PodRecord
+from glasslet.record.progress import Stuck
 from glasslet.record.stations import Station, WaitKind
 from glasslet.record.timeline import moment
 from glasslet.record.waterfall import latest_life
@@ -24,7 +25,7 @@ INIT, SIDECAR, MAIN, EPHEMERAL = "init", "sidecar", "main", "ephemeral"
 
 class Situation(Struct, frozen=True, kw_only=True, dict=True):
     """A pod at time `now`. `lifecycle`: where its worker stands (syncing, terminating, terminated, finished);
-    `last_words`: the last log line by container name, where it could be read."""
+    `last_words`: the last log line by container name, where it could be read; `stuck`: what hangs."""
 
     pod: Pod
     status: PodStatus
@@ -35,6 +36,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     runtime_error: str = ""
     network_error: str = ""
     last_words: Mapping[str, str] = {}
+    stuck: Stuck | None = None
 
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"

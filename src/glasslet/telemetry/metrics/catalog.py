@@ -16,6 +16,7 @@ from glasslet.telemetry.metrics.cgroups import CgroupMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
+from glasslet.telemetry.metrics.loop import LoopMetrics
 from glasslet.telemetry.metrics.node_start import NodeStartMetrics
 from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.probes import ProbeMetrics
@@ -38,6 +39,7 @@ class Metrics:
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupMetrics(self.registry)
         self.images = ImageMetrics(self.registry)
+        self.loop = LoopMetrics(self.registry)
         self.node_start = NodeStartMetrics(self.registry)
         self.http = HTTPMetrics(self.registry)
         self.probes = ProbeMetrics(self.probe_registry)
