@@ -18,6 +18,7 @@ from glasslet.host.mounts import Mounts
 from glasslet.host.threads import HostThreads
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.runtime.volume import MountedVolume, SubPath
+from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.group_owner import GroupOwner
@@ -72,7 +73,12 @@ class Node:
                 "hostPath": HostPath(threads=threads),
                 "local": LocalVolume(root=layout, mounts=self.mounts, threads=threads, binds=binds),
             },
-            claims=Claims(client=self.server, node="here", labels=lambda: self.labels),
+            claims=Claims(
+                client=self.server,
+                notes=ClaimNotes(root=layout, threads=threads),
+                node="here",
+                labels=lambda: self.labels,
+            ),
             mounts=self.mounts,
             threads=threads,
         )
@@ -320,6 +326,35 @@ async def test_a_volume_of_one_pod_at_a_time_is_free_when_that_pod_is_gone(node:
     )
     await node.volumes.tear_down(ref())
     await node.volumes.prepare(claiming("uid-2"))
+
+
+async def test_while_nobody_can_be_asked_a_pod_goes_on_with_the_volume_it_had(node: Node) -> None:
+    await node.volumes.prepare(claiming())
+    node.server.down = True
+    assert (await node.agent().prepare(claiming()))["data"].directory == "pv-1"
+    with pytest.raises(VolumeNotReady, match="failed to fetch PVC from API server"):
+        await node.agent().prepare(claiming("uid-2"))
+
+
+async def test_a_damaged_note_counts_as_none(node: Node) -> None:
+    await node.volumes.prepare(claiming())
+    note = node.root / "kubelet/pods/uid-1/plugins/glasslet~claims/data/volume.json"
+    note.write_text("{")
+    node.server.down = True
+    with pytest.raises(VolumeNotReady, match="failed to fetch PVC from API server"):
+        await node.agent().prepare(claiming())
+    node.server.down = False
+    await node.agent().prepare(claiming())
+
+
+async def test_a_disk_is_handed_over_as_it_is(node: Node) -> None:
+    node.put_volume({"local": {"path": "/dev/loop0"}, "volumeMode": "Block"})
+    device = {"volumeDevices": [{"name": "data", "devicePath": "/dev/xvda"}]}
+    pod = pod_of(device, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
+    if not Path("/dev/loop0").is_block_device():
+        pytest.skip("no loop device on this machine")
+    assert (await node.volumes.prepare(pod))["data"].device == "/dev/loop0"
+    assert node.mounted() == []
 
 
 EPHEMERAL = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from glasslet.host.layout import RootLayout
+from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
+from tests.fakes.mounts import InlineThreads
 
-NO_CLAIMS = Claims(client=None, node="node", labels=dict)
+NO_CLAIMS = Claims(
+    client=None, notes=ClaimNotes(root=RootLayout("/nowhere"), threads=InlineThreads()), node="node", labels=dict
+)

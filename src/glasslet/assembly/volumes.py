@@ -8,12 +8,14 @@ from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.podspec.pod_level import pod_memory_limit
+from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.nfs import NFSVolume
 from glasslet.volumes.plugin import VolumePlugin
 from glasslet.volumes.pod_binds import PodBinds
 
@@ -36,6 +38,7 @@ def build_volumes(
             allocatable_memory=needs.allocatable_memory,
         ),
         "hostPath": HostPath(threads=threads),
+        "nfs": NFSVolume(root=root, mounts=mounts, threads=threads),
         "local": LocalVolume(root=root, mounts=mounts, threads=threads, binds=binds),
     }
 
@@ -46,7 +49,12 @@ def build_volumes(
     return VolumeManager(
         root=root,
         plugins={**local, **configuration.plugins},
-        claims=Claims(client=client, node=foundation.node_name, labels=labels),
+        claims=Claims(
+            client=client,
+            notes=ClaimNotes(root=root, threads=threads),
+            node=foundation.node_name,
+            labels=labels,
+        ),
         mounts=mounts,
         threads=threads,
     )

@@ -6,7 +6,7 @@ from glasslet.host.layout import UnsafePath, container_log
 from glasslet.podspec.environment import environment, expand_all
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.labels import container_annotations, container_labels
-from glasslet.podspec.mounts import container_mounts
+from glasslet.podspec.mounts import container_devices, container_mounts
 from glasslet.podspec.request import ContainerRequest
 from glasslet.podspec.resources import container_resources
 from glasslet.podspec.security import container_security
@@ -28,6 +28,7 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         working_dir=container.working_dir,
         envs=tuple(envs.items()),
         mounts=mounts,
+        devices=container_devices(request),
         labels=container_labels(pod, container),
         annotations=container_annotations(pod, container, request.attempt),
         log_path=_log_path(request),

@@ -8,7 +8,7 @@ from glasslet.api.container import VolumeMount
 from glasslet.podspec.environment import environment, expand_strictly
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.request import ContainerRequest
-from glasslet.runtime.spec import IdMapping, Mount, MountPropagation
+from glasslet.runtime.spec import Device, IdMapping, Mount, MountPropagation
 from glasslet.runtime.volume import MountedVolume, SubPath
 
 ETC_HOSTS = "/etc/hosts"
@@ -22,10 +22,8 @@ _PROPAGATION = {
 
 
 def container_mounts(request: ContainerRequest, envs: Mapping[str, str]) -> tuple[Mount, ...]:
-    """All mounts of a container. Raises ConfigError. Block devices come with the volumes that have them."""
+    """All mounts of a container. Raises ConfigError."""
     container = request.container
-    for device in container.volume_devices:
-        raise container_error(f'cannot find volume "{device.name}" to pass into container "{container.name}"')
     uids, gids = _id_mappings(request)
     mounts = [_volume_mount(request, index, envs, uids, gids) for index in range(len(container.volume_mounts))]
     managed = (
@@ -44,6 +42,20 @@ def container_mounts(request: ContainerRequest, envs: Mapping[str, str]) -> tupl
         if inside and on_host
     )
     return tuple(mounts)
+
+
+def container_devices(request: ContainerRequest) -> tuple[Device, ...]:
+    """Disks that a container gets without file system. Raises ConfigError."""
+    devices = []
+    for wanted in request.container.volume_devices:
+        volume = request.volumes.get(wanted.name)
+        if volume is None or not volume.device:
+            raise container_error(
+                f'cannot find volume "{wanted.name}" to pass into container "{request.container.name}"'
+            )
+        permissions = "r" if volume.read_only else "mrw"
+        devices.append(Device(container_path=wanted.device_path, host_path=volume.device, permissions=permissions))
+    return tuple(devices)
 
 
 def sub_paths(request: ContainerRequest) -> tuple[SubPath, ...]:

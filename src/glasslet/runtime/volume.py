@@ -7,7 +7,7 @@ from msgspec import Struct
 
 class MountedVolume(Struct, frozen=True, kw_only=True):
     """`path` is absolute on the host. `read_only`: the volume itself cannot be written, whatever the mount says.
-    `image` is set instead of `path` for image volumes."""
+    `image` is set instead of `path` for image volumes, `device` for a disk that is handed over as it is."""
 
     name: str
     path: str = ""
@@ -17,6 +17,7 @@ class MountedVolume(Struct, frozen=True, kw_only=True):
     selinux_relabel: bool = False
     supplemental_group: int | None = None
     image: str = ""
+    device: str = ""
 
 
 class SubPath(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from glasslet.api.volume import Volume
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.problems import is_unreachable
 
 PROTECTION = "kubernetes.io/pvc-protection"
 GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"
@@ -29,18 +30,32 @@ class ClaimProblem(VolumeProblem):
     """There is no volume behind the claim that this pod may use, or not yet. The text is upstream's and names both."""
 
 
+class _NobodyToAsk(ClaimProblem):
+    """The API server cannot be asked."""
+
+
 class Client(Protocol):
     """Reads objects (`kubeapi.client`). Raises APIError."""
 
     async def get(self, path: str, kind: type[T]) -> T: ...
 
 
+class Notes(Protocol):
+    """What was behind claims before (`volumes.claim_notes`). Raises OSError."""
+
+    async def keep(self, uid: str, volume: str, found: PersistentVolume) -> None: ...
+    async def read(self, uid: str, volume: str) -> PersistentVolume | None: ...
+
+
 class Claims:
     """Finds the volumes behind claims. `labels`: those of this node, whose name is `node`; `client` None: there is no
     API server. Knows which pods use which volume, for those that only one may use at a time."""
 
-    def __init__(self, *, client: Client | None, node: str, labels: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self, *, client: Client | None, notes: Notes, node: str, labels: Callable[[], Mapping[str, str]]
+    ) -> None:
         self._client = client
+        self._notes = notes
         self._node = node
         self._labels = labels
         self._users: dict[str, set[str]] = {}
@@ -48,15 +63,18 @@ class Claims:
     async def resolve(self, pod: Pod, volume: Volume) -> VolumeRequest:
         """What is to be mounted for a `persistentVolumeClaim` or `ephemeral` volume. Raises ClaimProblem if the claim
         does not lead to a volume, VolumeProblem if the volume is not for this pod or node."""
-        namespace, name = pod.metadata.namespace, claim_of(pod, volume)
-        what = f"error processing PVC {namespace}/{name}"
+        what = f"error processing PVC {pod.metadata.namespace}/{claim_of(pod, volume)}"
         if self._client is None:
             raise ClaimProblem(f"{what}: claims need an API server, and this agent runs without one")
-        claim = await _read_claim(self._client, namespace, name, what)
-        if volume.persistent_volume_claim is None and not _made_for(claim, pod):
-            raise ClaimProblem(_not_owner(claim, pod))
-        found = await _read_volume(self._client, claim, what)
+        try:
+            found = await self._ask(self._client, pod, volume, what)
+        except _NobodyToAsk:
+            known = await self._notes.read(pod.metadata.uid, volume.name)
+            if known is None:
+                raise
+            found = known
         self._check(pod, volume, found)
+        await self._notes.keep(pod.metadata.uid, volume.name, found)
         source = volume.persistent_volume_claim
         return VolumeRequest(
             pod=pod,
@@ -71,6 +89,12 @@ class Claims:
             users.discard(uid)
             if not users:
                 del self._users[name]
+
+    async def _ask(self, client: Client, pod: Pod, volume: Volume, what: str) -> PersistentVolume:
+        claim = await _read_claim(client, pod.metadata.namespace, claim_of(pod, volume), what)
+        if volume.ephemeral is not None and not _made_for(claim, pod):
+            raise ClaimProblem(_not_owner(claim, pod))
+        return await _read_volume(client, claim, what)
 
     def _check(self, pod: Pod, volume: Volume, found: PersistentVolume) -> None:
         mode = found.spec.volume_mode or FILESYSTEM
@@ -129,7 +153,7 @@ async def _read_claim(client: Client, namespace: str, name: str, what: str) -> P
     try:
         claim = await client.get(path, PersistentVolumeClaim)
     except APIError as error:
-        raise ClaimProblem(f"{what}: failed to fetch PVC from API server: {error.message}") from error
+        raise _failed(error, f"{what}: failed to fetch PVC from API server: {error.message}") from error
     if problem := claim_problem(claim):
         raise ClaimProblem(f"{what}: {problem}")
     return claim
@@ -140,10 +164,14 @@ async def _read_volume(client: Client, claim: PersistentVolumeClaim, what: str) 
     try:
         found = await client.get(paths.persistent_volume(name), PersistentVolume)
     except APIError as error:
-        raise ClaimProblem(f"{what}: failed to fetch PV {name} from API server: {error.message}") from error
+        raise _failed(error, f"{what}: failed to fetch PV {name} from API server: {error.message}") from error
     if problem := binding_problem(found, claim):
         raise ClaimProblem(f"{what}: {problem}")
     return found
+
+
+def _failed(error: APIError, text: str) -> ClaimProblem:
+    return _NobodyToAsk(text) if is_unreachable(error) else ClaimProblem(text)
 
 
 def _made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:

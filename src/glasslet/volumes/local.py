@@ -39,6 +39,8 @@ class LocalVolume:
             raise VolumeProblem("local volume source is nil or local path is not set", step="NewMounter initialization")
         if ".." in source.path.split("/"):
             raise VolumeProblem(f"invalid path: {source.path} must not contain '..'")
+        if request.persistent is not None and request.persistent.spec.volume_mode == "Block":
+            return await self._disk(request, source)
         directory = await self._threads.run(
             partial(self._directory, request, source),
             on=f"volume {request.name}: look at {source.path}",
@@ -62,6 +64,12 @@ class LocalVolume:
             key=f"{self.name}/{volume}",
             within=WAIT_SECONDS,
         )
+
+    async def _disk(self, request: VolumeRequest, source: LocalVolumeSource) -> MountedVolume:
+        """The device itself, for containers that want no file system."""
+        on = f"volume {request.name}: look at {source.path}"
+        path = await self._threads.run(partial(_device, source.path), on=on, within=WAIT_SECONDS)
+        return MountedVolume(name=request.volume.name, device=path, read_only=request.read_only)
 
     def _directory(self, request: VolumeRequest, source: LocalVolumeSource) -> str:
         """What is to be bound into the pod."""
@@ -100,3 +108,10 @@ class LocalVolume:
             os.rmdir(target)
         except FileNotFoundError:
             return
+
+
+def _device(path: str) -> str:
+    real = os.path.realpath(path)
+    if not stat.S_ISBLK(os.stat(real).st_mode):
+        raise VolumeProblem(f"{path} is not a block device", step="SetUpDevice")
+    return real

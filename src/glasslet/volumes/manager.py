@@ -156,7 +156,8 @@ class VolumeManager:
                 f"failed to process volumes=[]: {words(error)}"
             )
         except VolumeProblem as problem:
-            return f'MountVolume.{problem.step} failed for volume "{problem.of or name}" : {problem}'
+            verb = "MapVolume" if problem.step == "SetUpDevice" else "MountVolume"
+            return f'{verb}.{problem.step} failed for volume "{problem.of or name}" : {problem}'
         except OSError as error:
             return f'MountVolume.SetUp failed for volume "{name}" : {words(error)}'
 

@@ -14,8 +14,12 @@ class SourceUnreachable(VolumeProblem):
 
 def source_problem(error: APIError) -> VolumeProblem:
     """What a failed request means for a volume."""
-    unreachable = isinstance(error, Unavailable | Throttled | Unauthorized)
-    return SourceUnreachable(error.message) if unreachable else VolumeProblem(error.message)
+    return SourceUnreachable(error.message) if is_unreachable(error) else VolumeProblem(error.message)
+
+
+def is_unreachable(error: APIError) -> bool:
+    """Whether the API server could not be asked: there is no answer, not even a no."""
+    return isinstance(error, Unavailable | Throttled | Unauthorized)
 
 
 def joined(problems: Sequence[VolumeProblem]) -> VolumeProblem:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from glasslet.podspec.errors import ConfigError
-from glasslet.podspec.mounts import container_mounts, sub_paths
+from glasslet.podspec.mounts import container_devices, container_mounts, sub_paths
 from glasslet.podspec.request import UserNamespace
-from glasslet.runtime.spec import IdMapping, MountPropagation
+from glasslet.runtime.spec import Device, IdMapping, MountPropagation
 from glasslet.runtime.volume import MountedVolume, SubPath
 from tests.builders.podspec import container_request, node_facts, pod_of
 
@@ -87,7 +87,18 @@ def test_a_volume_that_is_not_mounted_is_named_with_its_container() -> None:
 def test_a_block_device_without_volume_is_named() -> None:
     asked = request(container={"volumeDevices": [{"name": "disk", "devicePath": "/dev/xvda"}]})
     with pytest.raises(ConfigError, match='cannot find volume "disk" to pass into container "main"'):
-        container_mounts(asked, {})
+        container_devices(asked)
+
+
+@pytest.mark.parametrize(("read_only", "permissions"), [(False, "mrw"), (True, "r")])
+def test_a_disk_is_given_with_its_permissions(read_only: bool, permissions: str) -> None:
+    # behaviours.md §22: "Raw block devices are given with permissions mrw, or r when read-only."
+    asked = request(
+        container={"volumeDevices": [{"name": "disk", "devicePath": "/dev/xvda"}]},
+        volumes={"disk": MountedVolume(name="disk", device="/dev/sdb", read_only=read_only)},
+    )
+    wanted = Device(container_path="/dev/xvda", host_path="/dev/sdb", permissions=permissions)
+    assert container_devices(asked) == (wanted,)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,93 @@
+"""nfs: a directory of a server, mounted for each pod by mount(8) and its helper."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+from functools import partial
+
+from glasslet.api.volume import NFSVolumeSource
+from glasslet.host.files import make_directory
+from glasslet.host.layout import RootLayout
+from glasslet.host.mount_options import joined
+from glasslet.host.mount_program import mount_by_program
+from glasslet.host.mount_table import resolved
+from glasslet.host.threads import HostCallStuck
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
+
+FORCE_AFTER = 60.0
+"""Seconds until a server that does not answer is left without asking it."""
+
+_PRIVATE = 0o750
+
+
+class NFSVolume:
+    """The plugin."""
+
+    name = "kubernetes.io/nfs"
+
+    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads) -> None:
+        self._root = root
+        self._mounts = mounts
+        self._threads = threads
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        """Mounts the directory. Raises VolumeProblem, OSError with what mount(8) said."""
+        source = request.volume.nfs or NFSVolumeSource()
+        path = self._root.volume(request.pod.metadata.uid, self.name, request.name)
+        # Of a pod's own volume the source says it, of a claimed one the claim.
+        read_only = request.read_only if request.persistent is not None else source.read_only
+        options = joined(request.mount_options, ("ro",) if read_only else ())
+        await self._threads.run(
+            partial(self._mount, nfs_source(source), path, options),
+            on=f"volume {request.name}: mount {source.server}:{source.path}",
+            key=volume_key(request.pod.metadata.uid, request.name),
+            within=WAIT_SECONDS,
+        )
+        return MountedVolume(name=request.volume.name, path=path, read_only=read_only)
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        """Unmounts it, in the end by force. Raises OSError."""
+        path, key = self._root.volume(uid, self.name, volume), volume_key(uid, volume)
+        try:
+            await self._threads.run(
+                partial(self._unmount, path), on=f"volume {volume}: unmount nfs", key=key, within=FORCE_AFTER
+            )
+        except HostCallStuck:
+            # Past the thread that hangs: this is what makes the kernel let it go.
+            await self._threads.run(
+                partial(self._unmount, path, force=True),
+                on=f"volume {volume}: unmount nfs by force",
+                key=f"{key}/force",
+                within=WAIT_SECONDS - FORCE_AFTER,
+            )
+
+    def _mount(self, source: str, path: str, options: tuple[str, ...]) -> None:
+        if self._mounts.table().at(resolved(path)) is not None:
+            return
+        make_directory(path, _PRIVATE)
+        try:
+            mount_by_program(source, path, "nfs", options)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._unmount(path)
+            raise
+
+    def _unmount(self, path: str, *, force: bool = False) -> None:
+        if self._mounts.table().at(resolved(path)) is not None:
+            self._mounts.unmount(path, force=force)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(path)
+
+
+def nfs_source(source: NFSVolumeSource) -> str:
+    """What mount(8) mounts. Raises VolumeProblem for what it would take for an option."""
+    server = source.server
+    if not server or server.startswith("-"):
+        raise VolumeProblem(f"nfs server {server!r} is not a host name or address")
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(server).version == 6:
+            server = f"[{server}]"
+    return f"{server}:{source.path}"
