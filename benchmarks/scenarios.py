@@ -157,11 +157,11 @@ class Scenarios:
     async def _log(self, _: Sequence[str]) -> None:
         size = self._extent.log * 1_000_000
         await self._up(["log"], "sh", "-c", f"yes {LINE} | head -c {size}; sleep 100000")
-        written = 0
         async with asyncio.timeout(120):
-            while written < size:
+            written = before = 0
+            while written < size or written > before:
                 await asyncio.sleep(1)
-                written = sum(file.stat().st_size for file in self._agent.logs.glob("*_log_*/c/0.log"))
+                before, written = written, sum(f.stat().st_size for f in self._agent.logs.glob("*_log_*/c/0.log"))
         with self._cpu("log-cpu", 100 / self._extent.log):
             got, seconds = await self._client.read_log("log")
         assert got == size, f"{got} bytes of {size}"

@@ -17,25 +17,25 @@ from glasslet.api.pod_status import PodCondition, PodStatus
 
 _NOT_OURS = ("nominated_node_name", "resource_claim_statuses", "extended_resource_claim_status")
 _MERGED_BY_IP = ("host_ips", "pod_ips")
+_FIELDS = tuple((f.name, f.encode_name) for f in msgspec.structs.fields(PodStatus) if f.name not in _NOT_OURS)
+"""Names here and on the wire; looked up once, as that costs more than a whole patch."""
 
 
 def status_patch(uid: PodUID, theirs: PodStatus, ours: PodStatus) -> dict[str, Any] | None:
     """The patch body, None when there is nothing to say. Carries the UID: a new pod of the same name is not meant."""
     changes: dict[str, Any] = {}
-    for field in msgspec.structs.fields(PodStatus):
-        if field.name in _NOT_OURS:
-            continue
-        old, new = getattr(theirs, field.name), getattr(ours, field.name)
+    for name, wire_name in _FIELDS:
+        old, new = getattr(theirs, name), getattr(ours, name)
         if old == new:
             continue
-        if field.name == "conditions":
+        if name == "conditions":
             if conditions := _conditions(old, new):
                 changes["conditions"] = conditions
-        elif field.name in _MERGED_BY_IP:
-            changes[field.encode_name] = [{"$patch": "replace"}, *to_plain(new)]
+        elif name in _MERGED_BY_IP:
+            changes[wire_name] = [{"$patch": "replace"}, *to_plain(new)]
         else:
             # An explicit null removes the field; leaving it out would keep the old value.
-            changes[field.encode_name] = to_plain(new) or None
+            changes[wire_name] = to_plain(new) or None
     return {"metadata": {"uid": uid}, "status": changes} if changes else None
 
 
