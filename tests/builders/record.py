@@ -8,7 +8,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.events import OK, Event, Observed, StationSpan, Waited
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
-from glasslet.record.waterfall import READY
+from glasslet.record.milestones import CREATED, READY, READY_ACCEPTED
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 BASE = START.timestamp()
@@ -49,6 +49,16 @@ def waited(kind: str, on: str, start: float, end: float, station_name: str = "",
 def ready(at: float) -> Observed:
     """The pod was seen to be Ready."""
     return Observed(BASE + at, READY, "False", "True")
+
+
+def accepted(at: float) -> Observed:
+    """The API server has answered the patch that said so."""
+    return Observed(BASE + at, READY_ACCEPTED, "False", "True")
+
+
+def created(seconds: int, seen: float = 0.0) -> Observed:
+    """The API object was made in that second; it was seen later."""
+    return Observed(BASE + seen, CREATED, "", (START + timedelta(seconds=seconds)).isoformat())
 
 
 def waiting(kind: str, on: str, since: float, *, until: float | None = None, container: str = "") -> LiveWait:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from glasslet.answers.pods import ProbeRow
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import ContainerStatus, PodCondition, PodStatus
+from glasslet.record.milestones import READY
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.record.waterfall import READY
 from tests.builders.pod import container, pod
 from tests.fakes.glass import FakeAgent, FakeSeenPod, fake_agent
 

@@ -17,7 +17,11 @@ from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import TokenBucket
 from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.record.events import Waited
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
+from tests.builders.record import WEB
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -31,7 +35,9 @@ class Counted:
 
 
 @asynccontextmanager
-async def server(handler: Handler) -> AsyncIterator[tuple[HTTPAPIClient, Counted]]:
+async def server(
+    handler: Handler, *, record: Record | None = None, qps: float = 0
+) -> AsyncIterator[tuple[HTTPAPIClient, Counted]]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -42,10 +48,10 @@ async def server(handler: Handler) -> AsyncIterator[tuple[HTTPAPIClient, Counted
     clock, metrics = SystemClock(), Counted()
     client = HTTPAPIClient(
         config=Kubeconfig(origin="test", server=f"http://127.0.0.1:{port}", token="t0ken"),
-        recorder=Record(),
+        recorder=record or Record(),
         clock=clock,
         metrics=metrics,
-        limiter=TokenBucket(qps=0, burst=0, clock=clock),
+        limiter=TokenBucket(qps=qps, burst=1, clock=clock),
         user_agent="glasslet/test",
         timeout=2.0,
     )
@@ -208,3 +214,27 @@ async def test_any_number_of_watches_leaves_requests_free() -> None:
         assert (await client.get("/api/v1/namespaces/default/pods/a", Pod)).metadata.name == "a"
         for task in tasks:
             task.cancel()
+
+
+async def test_round_trip_and_time_in_queues_are_waits_of_the_pod_that_asks() -> None:
+    record = Record()
+    go_on = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.Response:
+        await go_on.wait()
+        return web.json_response(pod("a"))
+
+    async with server(handler, record=record, qps=50) as (client, _), asyncio.TaskGroup() as group:
+        with working_for(WEB):
+            for _ in range(33):
+                group.create_task(client.patch("/api/v1/x", {}, Pod, urgent=True))
+            group.create_task(client.get("/api/v1/y", Pod))
+            group.create_task(client.get("/api/v1/z", Pod))
+            await asyncio.sleep(0.05)
+        go_on.set()
+    known = record.of(WEB)
+    assert known is not None
+    waits = [event for event in known.events if isinstance(event, Waited)]
+    assert sum(wait.kind == WaitKind.API_CALL for wait in waits) == 35
+    queued = {wait.on for wait in waits if wait.kind == WaitKind.QUEUE}
+    assert queued == {"client rate limit of the API server", "one of 32 requests to the API server to end"}

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from glasslet.api.codec import convert
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodCondition, PodStatus
 from glasslet.kubeapi.errors import APIError, Conflict, Forbidden, Invalid, NotFound, Throttled, Unavailable
+from glasslet.record.events import Observed
 from glasslet.record.store import Record
 from glasslet.status.manager import StatusManager
 from tests.fakes.api_server import FakeAPIServer, Plain
@@ -293,3 +294,15 @@ async def test_the_end_of_a_pod_is_kept_until_it_is_known_whether_the_server_has
         world.manager.changed(world.uid)
         await asyncio.sleep(1)
         assert world.phase() == "Succeeded"
+
+
+async def test_ready_and_its_acceptance_are_milestones_of_the_pod() -> None:
+    ready = PodStatus(phase="Running", conditions=(PodCondition(type="Ready", status="True"),))
+    async with managed() as world:
+        world.manager.publish(world.pod, ready)
+        world.manager.publish(world.pod, replace(ready, pod_ip="10.0.0.7"))
+        await asyncio.sleep(1)
+    known = world.record.of(pod_ref(world.pod))
+    assert known is not None
+    told = [(event.subject, event.new) for event in known.events if isinstance(event, Observed)]
+    assert told == [("condition Ready", "True"), ("condition Ready accepted at API", "True")]

@@ -1,4 +1,4 @@
-"""The API server cannot be reached for half a minute: the node does its work, and nobody notices afterwards."""
+"""The API server cannot be reached for a while: the node does its work, and nobody notices afterwards."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.fakes.control_plane import ControlPlane, Plain, is_ready
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 
-AWAY = 30.0
-"""Seconds. Less than the time after which the controllers give a node up: then pods change by their hand."""
+AWAY = 90.0
+"""Seconds."""
 CONVERGED = 10.0
 STEADY = 29
 
@@ -118,23 +118,27 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
     controlplane.apply(api_pod("crashing", "sleep 2; exit 4"))
     controlplane.wait_for("crashing", lambda found: told_restarts(found) == 1)
     before = controlplane.pods()
-    heartbeat = ready_condition(controlplane)
+    readiness = ready_condition(controlplane)
     ran = logs_of(gated_agent, "steady")
-
-    gate.shut()
-    went = time.monotonic()
-    gated_agent.put(busybox_pod("meanwhile"))
-    wait_for_log(gated_agent, "meanwhile", 10)
     leaving, changed = names[0], names[1]
-    controlplane.kubectl("delete", "pod", leaving, "--wait=false")
-    controlplane.apply(api_pod("created"))
-    controlplane.kubectl("label", "pod", changed, "seen=later")
-    time.sleep(max(0.0, AWAY - (time.monotonic() - went)))
-    assert instances_of(gated_agent, "crashing")[-1] > 1
-    assert controlplane.get("pod", f"meanwhile-{NODE}") is None
 
-    gate.reopen()
-    back = time.monotonic()
+    # A dead API server stops the controllers, too: nobody is there to give the node up.
+    with controlplane.paused("kube-controller-manager"):
+        gate.shut()
+        went = time.monotonic()
+        gated_agent.put(busybox_pod("meanwhile"))
+        wait_for_log(gated_agent, "meanwhile", 10)
+        controlplane.kubectl("delete", "pod", leaving, "--wait=false")
+        controlplane.apply(api_pod("created"))
+        controlplane.kubectl("label", "pod", changed, "seen=later")
+        time.sleep(max(0.0, AWAY - (time.monotonic() - went)))
+        assert instances_of(gated_agent, "crashing")[-1] > 1
+        assert controlplane.get("pod", f"meanwhile-{NODE}") is None
+        heard_of = heartbeat(controlplane)
+
+        gate.reopen()
+        back = time.monotonic()
+        wait_until(lambda: heartbeat(controlplane) > heard_of, gated_agent, CONVERGED)
     controlplane.wait_for(leaving, lambda found: found is None, seconds=CONVERGED)
     controlplane.wait_for(f"meanwhile-{NODE}", is_ready, seconds=CONVERGED)
     controlplane.wait_for("created", is_ready, seconds=CONVERGED)
@@ -149,7 +153,7 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
     for name in [*names[1:], f"before-{NODE}"]:
         assert after[name]["status"] == before[name]["status"]
     assert logs_of(gated_agent, "steady") == {path for path in ran if f"_{leaving}_" not in path}
-    assert ready_condition(controlplane) == heartbeat
+    assert ready_condition(controlplane) == readiness
 
 
 def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
@@ -247,6 +251,12 @@ def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 30
     while not happened():
         assert time.monotonic() < deadline, agent.tail_of_log()
         time.sleep(0.1)
+
+
+def heartbeat(plane: ControlPlane) -> str:
+    """When the node was heard of last. Its status is repeated every five minutes only; the lease is what counts."""
+    lease = json.loads(plane.kubectl("get", "lease", NODE, "-n", "kube-node-lease", "-o", "json"))
+    return str(lease["spec"]["renewTime"])
 
 
 def ready_condition(plane: ControlPlane) -> tuple[str, str]:

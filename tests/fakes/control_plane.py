@@ -74,7 +74,13 @@ class ControlPlane:
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
         """The API server answers nobody while the body runs: its process is stopped."""
-        pid = self._child("kube-apiserver")
+        with self.paused("kube-apiserver"):
+            yield
+
+    @contextlib.contextmanager
+    def paused(self, component: str) -> Iterator[None]:
+        """A component does nothing while the body runs."""
+        pid = self._child(component)
         os.kill(pid, signal.SIGSTOP)
         try:
             yield

@@ -55,7 +55,8 @@ class Gap(Answer, frozen=True, kw_only=True):
 
 
 class TraceAnswer(Answer, frozen=True, kw_only=True):
-    """From seen to `milestone` (`Ready`, `Running`, `ended`, or `now` while under way). `later`: what came after."""
+    """From seen to `milestone` (`Ready accepted at API`, `Ready`, `Running`, `ended`, or `now` while under way).
+    `later`: what came after. `created`: of the API object, which tells whole seconds only."""
 
     namespace: str
     name: str
@@ -71,6 +72,7 @@ class TraceAnswer(Answer, frozen=True, kw_only=True):
     later: tuple[TimelineRow, ...] = ()
     ended: bool = False
     dropped: int = 0
+    created: datetime | None = None
 
 
 class RecordRow(Answer, frozen=True, kw_only=True):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
+from glasslet.api.pod_update import PodUpdate
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.mirror.manager import MirrorPods, MirrorViews
@@ -15,6 +17,7 @@ from glasslet.mirror.plan import FullName, full_name
 from glasslet.pods.workers import PodWorkers
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
+from glasslet.sources.names import API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +63,8 @@ def build_mirrors(
         views=MirrorViews(static=static, mirrors=source.mirrors, stopping=stopping, complete=desired.ready),
         recorder=foundation.record,
     )
+
+
+def api_creation(update: PodUpdate) -> datetime | None:
+    """When the API object of a pod was made; None for a static pod."""
+    return update.pod.metadata.creation_timestamp if update.source == API else None

@@ -14,7 +14,7 @@ from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.assembly.admission import build_admission
-from glasslet.assembly.api_pods import Listeners, build_api_source, build_mirrors
+from glasslet.assembly.api_pods import Listeners, api_creation, build_api_source, build_mirrors
 from glasslet.assembly.cgroups import (
     CgroupSide,
     build_cgroup_side,
@@ -46,6 +46,7 @@ from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
 from glasslet.probes.manager import ProbeManager
+from glasslet.record.milestones import CREATED
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
@@ -157,6 +158,8 @@ def build_pod_side(
                 if update.kind is UpdateKind.ADD:
                     foundation.record.passed(Station.SEEN, detail=update.source)
                 foundation.record.passed(Station.MERGED, detail=update.kind)
+                if update.kind is UpdateKind.ADD and (made := api_creation(update)) is not None:
+                    foundation.record.observed(CREATED, "", made.isoformat())
             workers.update(update)
         if mirrors is not None and (not updates or any(update.source != API for update in updates)):
             mirrors.wake()

@@ -40,7 +40,7 @@ def drawn(answer: TraceAnswer, *, columns: int, later: int | None = _LATER_LINES
     names = [_name(row) for row in answer.rows]
     margin = max((len(name) for name in names), default=0) + 4
     bar = max(16, min(_BAR_LIMIT, columns - margin - 40))
-    lines = [_headline(answer)]
+    lines = [_headline(answer), *_creation(answer)]
     for name, row in zip(names, answer.rows, strict=True):
         strokes = painted(row.spans, total_ms=answer.total_ms, cells=bar)
         style = "red" if row.outcome == "failed" else "yellow" if row.open else "cyan"
@@ -82,6 +82,18 @@ def _headline(answer: TraceAnswer) -> str:
     whole = f"({total}: {shares})" if shares else f"({total})"
     times = f"{uid}  seen {clock_time(answer.start)}  {until}  {whole}"
     return styled(name, "bold") + printable(times)
+
+
+def _creation(answer: TraceAnswer) -> list[str]:
+    """The API's clock shows whole seconds: the pod was made at some moment of that second."""
+    if answer.created is None:
+        return []
+    longest = (answer.start - answer.created).total_seconds()
+    when = f"  created at API {answer.created.astimezone():%H:%M:%S} (it tells whole seconds only)"
+    if longest < 0:
+        return [f"{when}, by a clock that is ahead of this node's"]
+    least = max(0.0, longest - 1)
+    return [f"{when}, {milliseconds(least * 1000)} to {milliseconds(longest * 1000)} before it was seen here"]
 
 
 def _name(row: TraceRow) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 import aiohttp
@@ -175,8 +176,8 @@ class HTTPAPIClient:
             with self._recorder.wait(WaitKind.QUEUE, on="client rate limit of the API server"):
                 await asyncio.sleep(delay)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
-        with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
-            async with self._slots:
+        async with self._slot():
+            with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
                 connections = await self._connect(f"{verb} {path}")
                 async with connections.used():
                     response = await self._open(
@@ -188,6 +189,19 @@ class HTTPAPIClient:
                         raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
                     finally:
                         response.release()
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """The right to have one more request under way."""
+        if self._slots.locked():
+            with self._recorder.wait(WaitKind.QUEUE, on=f"one of {_REQUESTS} requests to the API server to end"):
+                await self._slots.acquire()
+        else:
+            await self._slots.acquire()
+        try:
+            yield
+        finally:
+            self._slots.release()
 
     async def _open(
         self,

@@ -1,8 +1,9 @@
 """A pod's start as a waterfall in which every millisecond has a name, or is counted as having none. Pure.
 
-The window is the pod's latest life, from its first event to its first Ready. Where nobody saw Ready, it ends when the
-last of its containers had started, or now if one is still on its way. Each instant belongs to one party: the first of
-runtime > API > the pod itself > waiting > no agent > glasslet that was at it; what remains is without a name.
+The window is the pod's latest life, from its first event to its first Ready: accepted by the API server where there is
+one. Where nobody saw Ready, it ends when the last of its containers had started, or now if one is still on its way.
+Each instant belongs to one party: the first of runtime > API > the pod itself > waiting > no agent > glasslet that was
+at it; what remains is without a name.
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
-from glasslet.record.events import FAILED, Event, Observed, StationSpan, Waited, end_of
+from glasslet.record.events import Event, StationSpan, Waited
 from glasslet.record.history import LiveWait, PodRecord
+from glasslet.record.milestones import READY, READY_ACCEPTED, Window, created_at, find_window, first_true
 from glasslet.record.stations import Station, WaitKind
 from glasslet.record.timeline import moment, timeline
-
-READY = "condition Ready"
-"""The subject under which readiness is observed: `recorder.observed(READY, "False", "True")`."""
 
 PARTIES = ("runtime", "API", "pod", "waiting", "no agent", "glasslet")
 
@@ -49,14 +48,6 @@ _ARRIVALS = frozenset((Station.SEEN, Station.MERGED, Station.WOKEN))
 _CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
 
 
-class Window(Struct, frozen=True):
-    """From when to when (Unix seconds), and what happened at its end."""
-
-    start: float
-    end: float
-    milestone: str
-
-
 class _Piece(Struct, frozen=True):
     """Something that took time: a station, or a wait outside of any."""
 
@@ -81,6 +72,7 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
         namespace=pod.namespace if pod else "",
         name=pod.name if pod else "agent",
         uid=pod.uid if pod else "",
+        created=created_at(events),
         start=moment(window.start),
         end=moment(window.end),
         milestone=window.milestone,
@@ -114,29 +106,6 @@ def _latest_run(record: PodRecord) -> tuple[Event, ...]:
     return tuple(event for event in record.events if event.start >= begin)
 
 
-def find_window(record: PodRecord, events: tuple[Event, ...], *, now: float) -> Window:
-    """Which part of the record is the start."""
-    if not events:
-        return Window(now, now, "now")
-    start = events[0].start
-    ready = next((e for e in events if isinstance(e, Observed) and e.subject == READY and e.new == "True"), None)
-    if ready is not None:
-        return Window(start, ready.start, "Ready")
-    started: dict[str, float] = {}
-    begun: set[str] = {standing.container for standing in record.stations if standing.container}
-    for event in events:
-        if not isinstance(event, StationSpan) or not event.container:
-            continue
-        begun.add(event.container)
-        if event.station == Station.STARTED and event.outcome != FAILED:
-            started.setdefault(event.container, event.end)
-    if started and begun <= set(started):
-        return Window(start, max(started.values()), "Running")
-    if record.ended:
-        return Window(start, max(end_of(event) for event in events), "ended")
-    return Window(start, max(now, start), "now")
-
-
 def _pieces(record: PodRecord, events: Sequence[Event], window: Window, *, now: float) -> list[_Piece]:
     pieces = []
     for event in events:
@@ -155,7 +124,18 @@ def _pieces(record: PodRecord, events: Sequence[Event], window: Window, *, now: 
         if not wait.station
     ]
     pieces += _agent_starts(record, events)
+    pieces += _milestones(events)
     return [piece for piece in pieces if piece.start <= window.end]
+
+
+def _milestones(events: Sequence[Event]) -> Iterator[_Piece]:
+    """Ready, as this agent saw it and as the API server took it. Without API, the window's end says it all."""
+    accepted = first_true(events, READY_ACCEPTED)
+    if accepted is None:
+        return
+    if (here := first_true(events, READY)) is not None:
+        yield _Piece("Ready here", "", here, here)
+    yield _Piece("Ready accepted at API", "", accepted, accepted)
 
 
 def _agent_starts(record: PodRecord, events: Iterable[Event]) -> Iterator[_Piece]:

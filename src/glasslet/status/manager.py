@@ -28,6 +28,7 @@ from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound
 from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient
+from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
@@ -104,6 +105,7 @@ class StatusManager:
         """Takes the newest status of a pod; an equal one changes nothing."""
         uid = PodUID(pod.metadata.uid)
         entry = self._entries.get(uid)
+        self._note_readiness(pod, pod.status if entry is None else entry.status, status)
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
             entry.changed_at = self._now()
@@ -117,6 +119,12 @@ class StatusManager:
         if self._news is not None:
             self._news()
         self._send(entry)
+
+    def _note_readiness(self, pod: Pod, before: PodStatus, status: PodStatus) -> None:
+        old, new = _ready(before), _ready(status)
+        if old != new:
+            with working_for(pod_ref(pod)):
+                self._recorder.observed(READY, old, new)
 
     def finish(self, pod: Pod, status: PodStatus) -> None:
         """The last status published is the final one and nothing of the pod is in use any more: once it is accepted,
@@ -268,6 +276,8 @@ class StatusManager:
             with self._recorder.station(Station.STATUS, detail=ours.phase):
                 try:
                     entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
+                    if urgent:
+                        self._recorder.observed(READY_ACCEPTED, _ready(known.status), _ready(ours))
                     known = entry.written
                 except Invalid as error:
                     # A wrong UID reads as invalid, too: somebody may have made the pod anew.

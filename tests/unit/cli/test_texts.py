@@ -168,3 +168,14 @@ def test_on_a_narrow_terminal_only_what_a_pod_does_is_cut(monkeypatch: pytest.Mo
     (row,) = fitted([["default/flaky", "n" * 100, "49 s"]], headers, column=1)
     assert (row[0], row[2]) == ("default/flaky", "49 s")
     assert len("  ".join(row)) == 70 - 1
+
+
+def test_the_creation_of_the_api_object_is_a_range_because_it_tells_whole_seconds() -> None:
+    lines = drawn(trace(created=NOW - timedelta(seconds=1.25)), columns=120).splitlines()
+    assert "it tells whole seconds only" in lines[1]
+    assert lines[1].endswith("250 ms to 1.25 s before it was seen here")
+
+
+def test_a_creation_by_a_clock_that_is_ahead_is_no_negative_time() -> None:
+    lines = drawn(trace(created=NOW + timedelta(seconds=3)), columns=120).splitlines()
+    assert lines[1].endswith("by a clock that is ahead of this node's")

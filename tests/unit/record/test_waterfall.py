@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
+from glasslet.record.events import Observed
 from glasslet.record.history import AgentGap
+from glasslet.record.milestones import CREATED
 from glasslet.record.waterfall import waterfall
-from tests.builders.record import BASE, ready, record, standing, station, waited, waiting
+from tests.builders.record import BASE, START, accepted, created, ready, record, standing, station, waited, waiting
 
 START_OF_A_POD = (
     station("seen", 0.000, 0.000),
@@ -180,3 +183,20 @@ def test_start_of_a_new_agent_has_a_name_in_the_pods_trace() -> None:
     known = replace(record(station("seen", 0, 0), station("woken", 3.5, 3.5), ready(4)), gaps=(gap,))
     answer = waterfall(known, now=BASE + 10)
     assert [row.busy_ms for row in answer.rows if row.name == "agent starts"] == [500.0]
+
+
+def test_where_there_is_an_api_the_start_ends_when_it_has_accepted_ready() -> None:
+    answer = trace(*START_OF_A_POD, station("status", 0.251, 0.280), accepted(0.279))
+    assert (answer.milestone, answer.total_ms) == ("Ready accepted at API", pytest.approx(279))
+    assert [row.name for row in answer.rows][-2:] == ["Ready here", "Ready accepted at API"]
+
+
+def test_the_creation_of_the_api_object_is_told_as_it_is_known() -> None:
+    answer = trace(created(-1), *START_OF_A_POD)
+    assert answer.created == START - timedelta(seconds=1)
+    assert answer.total_ms == pytest.approx(250)
+
+
+def test_a_creation_nobody_can_read_is_left_out() -> None:
+    answer = trace(Observed(BASE, CREATED, "", "yesterday"), *START_OF_A_POD)
+    assert answer.created is None
