@@ -97,6 +97,13 @@ async def test_trace_accounts_for_the_start(agent: FakeAgent, web: FakeSeenPod) 
     assert "without a name" in ran.out or "have no name" in ran.out
 
 
+async def test_why_node_gives_a_verdict_on_the_node(agent: FakeAgent) -> None:
+    agent.source.situation = replace(agent.source.situation, runtime_errors=("no such socket",))
+    ran = await glasslet(agent.root_dir, "why", "node")
+    assert ran.out.startswith("node-a is NotReady: the container runtime is not well.")
+    assert "no such socket" in ran.out
+
+
 async def test_why_gives_a_verdict(agent: FakeAgent, web: FakeSeenPod) -> None:
     assert "default/web is fine" in (await glasslet(agent.root_dir, "why", "web")).out
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from aiohttp import web
@@ -20,6 +20,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.progress import Stuck
 from glasslet.record.store import Record
+from glasslet.record.verdicts.whole_node import NodeSituation
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.server.glass import LogsRefused, glass_routes
 
@@ -44,6 +45,7 @@ class FakeGlassSource:
         self.probe_rows: tuple[ProbeRow, ...] = ()
         self.streaming_url = ""
         self.hanging: dict[str, Stuck] = {}
+        self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
         self.break_off_after: int | None = None
 
     def pods(self) -> list[FakeSeenPod]:
@@ -51,6 +53,9 @@ class FakeGlassSource:
 
     def agent(self) -> AgentAnswer:
         return AgentAnswer(version="0.0.1", pid=1, ready=True, desired_pods=len(self.seen))
+
+    def node(self) -> NodeSituation:
+        return self.situation
 
     def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
         return self.probe_rows

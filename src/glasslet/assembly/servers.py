@@ -10,6 +10,7 @@ from glasslet.api.pod_origin import is_static
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
+from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.stats import build_stats
@@ -42,7 +43,13 @@ async def build_servers(
     node = NodeView(runtime=runtime, pods=pods)
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
     glass = GlassView(
-        foundation=foundation, runtime=runtime, pods=pods, node=node, logs=logs, stuck=pods.progress.stuck
+        foundation=foundation,
+        runtime=runtime,
+        pods=pods,
+        node=node,
+        logs=logs,
+        stuck=pods.progress.stuck,
+        situation=NodeSituations(foundation=foundation, runtime=runtime, pods=pods, cluster=cluster),
     )
     routes = glass_routes(source=glass, keeper=foundation.keeper)
     foundation.metrics.count_pods(_counts(runtime, pods))

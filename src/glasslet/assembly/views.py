@@ -19,6 +19,7 @@ from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.probes.rows import probe_rows
 from glasslet.record.progress import Stuck
+from glasslet.record.verdicts.whole_node import NodeSituation
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.server.glass import LogsRefused, SeenPod
 from glasslet.server.log_source import ContainerLogs
@@ -118,7 +119,9 @@ class GlassView:
         node: NodeView,
         logs: ContainerLogs,
         stuck: Callable[[PodUID], Stuck | None],
+        situation: Callable[[], NodeSituation],
     ) -> None:
+        self.node = situation
         self._foundation = foundation
         self._runtime = runtime
         self._pods = pods

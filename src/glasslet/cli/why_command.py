@@ -7,22 +7,28 @@ from pathlib import Path
 import click
 
 from glasslet.answers.why import VerdictAnswer
+from glasslet.cli.agent_client import find_agent
 from glasslet.cli.ended_pods import answered_anyway
 from glasslet.cli.output import output_option, printable, show, styled
 
+NODE = "node"
 _STYLES = {"fine": "green", "ended": "", "failing": "red"}
 
 
 @click.command("why")
-@click.argument("pod")
+@click.argument("pod", metavar="POD|node")
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, form: str) -> None:
-    """Why a pod is as it is: one sentence, what speaks for it, and what to do.
+    """Why a pod is as it is, or the node Ready or not: one sentence, what speaks for it, and what to do.
 
     POD is a name, namespace/name, or the beginning of one. Pods that have ended are found in the record.
+    The word `node` means the node; a pod of that name is default/node.
     """
-    answer = answered_anyway(root_dir, "why", pod, VerdictAnswer)
+    if pod == NODE:
+        answer = find_agent(root_dir).get("/node/why", VerdictAnswer)
+    else:
+        answer = answered_anyway(root_dir, "why", pod, VerdictAnswer)
     show(answer, form, lambda: told(answer))
 
 

@@ -141,7 +141,9 @@ def _alternative_names(rest: list[Element]) -> tuple[tuple[str, ...], tuple[str,
     for extension in _extensions(rest):
         if extension[0].tag != OBJECT_ID or extension[0].content != _ALTERNATIVE_NAMES:
             continue
-        value = next(field for field in extension if field.tag == OCTET_STRING)
+        value = next((field for field in extension if field.tag == OCTET_STRING), None)
+        if value is None:
+            raise BadDER("extension without a value")
         for entry in inside(element(value.content), SEQUENCE):
             if entry.tag == _DNS_NAME:
                 names.append(entry.content.decode("ascii", "replace"))

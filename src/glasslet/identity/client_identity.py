@@ -128,6 +128,10 @@ class ClientIdentity:
         """When the rotated certificate in use ends; None if there is none."""
         return self._manager.expiry() if self._manager else None
 
+    def expired_at(self) -> datetime | None:
+        """When the certificate in use ended; None while there is a good one, or none at all. Raises OSError."""
+        return self._expired(self._state())
+
     async def run(self) -> None:
         """Keeps the certificate valid, if that is wanted; else looks at it from time to time."""
         if self._manager is not None:
@@ -219,18 +223,23 @@ class ClientIdentity:
 
     def _tell_if_expired(self) -> None:
         """Says once what has to be done for this node when its certificate is no longer good."""
-        if self._manager is not None:
-            current = self._manager.current()
-            state = ClientCertificate(expires=current.certificate.not_after) if current else self._without_pair()
-        else:
-            state = client_certificate(self._settings.kubeconfig, self._clock.now())
-        expired = state.expires if state.expires is not None and state.expires < self._clock.now() else None
+        state = self._state()
+        expired = self._expired(state)
         if expired is None or state.problem == self._told:
             return
         self._told = state.problem
         text = self._recovery(expired)
         logger.error("client certificate expired", extra={"expired": f"{expired:%FT%TZ}", "recovery": text})
         self._recorder.finding(text)
+
+    def _state(self) -> ClientCertificate:
+        if self._manager is None:
+            return client_certificate(self._settings.kubeconfig, self._clock.now())
+        current = self._manager.current()
+        return ClientCertificate(expires=current.certificate.not_after) if current else self._without_pair()
+
+    def _expired(self, state: ClientCertificate) -> datetime | None:
+        return state.expires if state.expires is not None and state.expires < self._clock.now() else None
 
     def _without_pair(self) -> ClientCertificate:
         expired = _expiry_of(self._store)

@@ -143,7 +143,7 @@ class NodeAgent:
         self._registered = asyncio.Event()
         self.known = KnownNode()
         self._pod_cidr = PodCIDRHandover(update=update_pod_cidr)
-        self._registration = Registration(
+        self.registration = Registration(
             client=api.requests,
             settings=settings,
             initial=self._initial,
@@ -226,7 +226,7 @@ class NodeAgent:
     async def _keep_registered(self) -> None:
         await self._facts.gathered.wait()
         while True:
-            node, events = await self._registration.register()
+            node, events = await self.registration.register()
             self.known.take(node)
             self._registered.set()
             if not self._reported_first:

@@ -59,6 +59,8 @@ class NodeLease:
         self._lease: Lease | None = None
         self.renewed_at: float | None = None
         """Monotonic seconds of the last success."""
+        self.problem: APIError | None = None
+        """What the last request failed with; None while all is well."""
 
     async def run(self) -> None:
         """Creates the lease if need be, then renews it."""
@@ -88,9 +90,10 @@ class NodeLease:
                 self._lease = None
                 return False
             except APIError as error:
+                self.problem = error
                 logger.warning("lease renewal failed", extra={"error": str(error)})
                 continue
-            self.renewed_at = self._clock.monotonic()
+            self._renewed()
             return True
         return False
 
@@ -103,18 +106,24 @@ class NodeLease:
             except NotFound:
                 pass
             except APIError as error:
+                self.problem = error
                 logger.warning("lease cannot be read", extra={"error": str(error)})
             try:
                 fresh = self._current(Lease(metadata=ObjectMeta(name=self._node, namespace="kube-node-lease")))
                 self._lease = await self._client.create(paths.leases(), fresh, Lease, timeout=self._patience())
-                self.renewed_at = self._clock.monotonic()
+                self._renewed()
                 return None
             except AlreadyExists:
                 continue
             except APIError as error:
+                self.problem = error
                 logger.warning("lease cannot be created", extra={"error": str(error), "retry_seconds": delay})
             await asyncio.sleep(delay)
             delay = min(delay * 2, _CREATE_MAX)
+
+    def _renewed(self) -> None:
+        self.renewed_at = self._clock.monotonic()
+        self.problem = None
 
     def _current(self, lease: Lease) -> Lease:
         owner = self._owner()

@@ -57,6 +57,8 @@ class Registration:
         self._recorder = recorder
         self._reset_extended = reset_extended
         self._metrics = metrics
+        self.problem: APIError | None = None
+        """What the last try failed with; None while all is well."""
 
     async def register(self) -> tuple[Node, tuple[NodeEvent, ...]]:
         """Tries until it works. The node as it is now, and the events of what it reported first."""
@@ -66,9 +68,12 @@ class Registration:
                 self._metrics.registering()
             composed = self._initial()
             try:
-                return await self._try(composed.node), composed.events
+                node = await self._try(composed.node)
             except APIError as error:
-                problem = error
+                problem = self.problem = error
+            else:
+                self.problem = None
+                return node, composed.events
             self._recorder.finding(f"node not registered: {problem}")
             if isinstance(problem, Throttled):
                 delay = max(delay, problem.retry_after)

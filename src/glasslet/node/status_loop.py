@@ -73,6 +73,8 @@ class StatusLoop:
         self._woken = asyncio.Event()
         self.on_accepted: Callable[[Node], None] = lambda _: None
         """Called with each node that the API server answered a report with."""
+        self.problem: APIError | None = None
+        """What the last try failed with; None while all is well."""
 
     def wake(self) -> None:
         """Something that the status tells may have changed: look now."""
@@ -96,6 +98,7 @@ class StatusLoop:
                 if node is None:
                     node = await self._client.get(self._path, Node, timeout=self._settings.status_timeout)
                 await self._report(node)
+                self.problem = None
                 return True
             except NotFound as error:
                 if node is not None:
@@ -103,6 +106,7 @@ class StatusLoop:
                 logger.warning("node is gone", extra={"error": str(error)})
                 return False
             except APIError as error:
+                self.problem = error
                 logger.warning("node status not reported", extra={"error": str(error), "try": attempt + 1})
                 node = None
                 if attempt:

@@ -36,6 +36,7 @@ from glasslet.record.progress import Stuck
 from glasslet.record.verdicts.ending import gone
 from glasslet.record.verdicts.judge import in_short, judge
 from glasslet.record.verdicts.situation import Situation
+from glasslet.record.verdicts.whole_node import NodeSituation, judge_node
 from glasslet.record.waterfall import waterfall
 from glasslet.runtime.errors import RuntimeCallError
 
@@ -74,6 +75,9 @@ class GlassSource(Protocol):
 
     def agent(self) -> AgentAnswer:
         """The agent itself; `findings` and `record` are filled in here."""
+
+    def node(self) -> NodeSituation:
+        """The node as a whole."""
 
     def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
         """The last results of the pod's probes, each probe's oldest first."""
@@ -116,6 +120,7 @@ def glass_routes(*, source: GlassSource, keeper: RecordKeeper) -> list[web.Route
         web.get(f"{PREFIX}/tasks", _answering(glass.tasks)),
         web.get(f"{PREFIX}/agent", _answering(glass.agent)),
         web.get(f"{PREFIX}/agent/trace", _answering(glass.agent_trace)),
+        web.get(f"{PREFIX}/node/why", _answering(glass.node_why)),
     ]
 
 
@@ -178,6 +183,10 @@ class Glass:
         if verdict.rule in _LAST_WORDS_RULES:
             verdict = judge(replace(it, last_words=await self._last_words(it, verdict)))
         return _json(verdict)
+
+    async def node_why(self, request: web.Request) -> web.StreamResponse:
+        """`why node`."""
+        return _json(judge_node(self.source.node()))
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """`logs`: the text, chunked."""
