@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvloop
@@ -18,6 +18,7 @@ import uvloop
 from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import build_cluster_side
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
+from glasslet.assembly.health import Vitals, find_service_manager
 from glasslet.assembly.pods import build_pod_side, find_host_ips
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
 from glasslet.assembly.servers import build_servers
@@ -61,8 +62,10 @@ async def _until_signal(loaded: Loaded, log: Logging) -> int:
 
 async def _agent(loaded: Loaded, log: Logging) -> None:
     foundation = build_foundation(loaded)
-    startup = Startup()
-    async with _connections(foundation), _always(foundation, startup), AsyncExitStack() as layers:
+    startup, vitals = Startup(), Vitals()
+    manager = find_service_manager(foundation, vitals)
+    watchdog = {"watchdog": manager.run} if manager is not None else {}
+    async with _connections(foundation), _always(foundation, startup, watchdog), AsyncExitStack() as layers:
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
         set_own_oom_score(foundation.configuration.oom_score_adj)
         if foundation.identity is not None:
@@ -77,6 +80,8 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         driver = await find_cgroup_driver(foundation, connection.runtime)
         pods = build_pod_side(foundation, runtime, host_ips, cluster, driver)
         servers = await build_servers(foundation, runtime, pods, log, cluster)
+
+        vitals.checks = servers.vital
 
         observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
         await layers.enter_async_context(running(observation))
@@ -108,6 +113,9 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
         await layers.enter_async_context(running(sources | dict(pods.of_api)))
         startup.finished()
+        if manager is not None:
+            manager.ready()
+            layers.callback(manager.stopping)
         if foundation.identity is not None:
             await foundation.identity.watch()
         await asyncio.get_running_loop().create_future()
@@ -124,11 +132,13 @@ async def _connections(foundation: Foundation) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _always(foundation: Foundation, startup: Startup) -> AsyncIterator[None]:
+async def _always(
+    foundation: Foundation, startup: Startup, watchdog: Mapping[str, Callable[[], Awaitable[None]]]
+) -> AsyncIterator[None]:
     """What runs from the first moment to the last: it can tell why nothing else does."""
     configuration = foundation.configuration
     lag = LoopLag(findings=foundation.record, observe=foundation.metrics.loop.late)
-    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run}
+    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run, **watchdog}
     if configuration.healthz_port:
         services["health port"] = HealthzServer(
             address=configuration.healthz_bind_address,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from glasslet.api.pod_origin import is_static
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.health import own_checks, runtime_check
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
@@ -17,11 +18,10 @@ from glasslet.assembly.stats import build_stats
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.server.glass import glass_routes
-from glasslet.server.handlers.health import syncloop_check
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.log_source import ContainerLogs
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
-from glasslet.server.sources import PING, HealthCheck
+from glasslet.server.sources import HealthCheck
 from glasslet.server.unix_socket import UnixSocketServer
 from glasslet.telemetry.logging_setup import Logging
 from glasslet.telemetry.metrics.pods import PodCounts
@@ -29,10 +29,11 @@ from glasslet.telemetry.metrics.pods import PodCounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSide:
-    """What listens. `tls` is None where HTTPS is switched off."""
+    """What listens. `tls` is None where HTTPS is switched off; `vital`: the checks of the agent itself."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]
     tls: TLSSide | None
+    vital: tuple[HealthCheck, ...]
 
 
 async def build_servers(
@@ -53,12 +54,18 @@ async def build_servers(
     )
     routes = glass_routes(source=glass, keeper=foundation.keeper)
     foundation.metrics.count_pods(_counts(runtime, pods))
+    vital = own_checks(
+        logging.problem,
+        lambda: pods.housekeeping.turned_at,
+        foundation.clock.monotonic,
+        foundation.configuration.sync_frequency,
+    )
     sources = Sources(
         pods=node,
         logs=logs,
         configz=_configz(foundation),
         metrics=foundation.metrics,
-        checks=_checks(foundation, pods, logging),
+        checks=(*vital, runtime_check(runtime.observed.health_problem)),
         streams=node,
         stats=build_stats(foundation, runtime, pods),
         set_verbosity=logging.set_verbosity,
@@ -89,7 +96,7 @@ async def build_servers(
                 access=None,
             )
         )
-    return ServerSide(listening=tuple(listening), tls=tls)
+    return ServerSide(listening=tuple(listening), tls=tls, vital=vital)
 
 
 def _switches(foundation: Foundation) -> RouteSwitches:
@@ -101,13 +108,6 @@ def _switches(foundation: Foundation) -> RouteSwitches:
         enable_debug_flags_handler=configuration.enable_debug_flags_handler,
         split_streams=foundation.loaded.gates.enabled("PodLogsQuerySplitStreams"),
     )
-
-
-def _checks(foundation: Foundation, pods: PodSide, logging: Logging) -> tuple[HealthCheck, ...]:
-    turn = syncloop_check(
-        lambda: pods.housekeeping.turned_at, foundation.clock.monotonic, foundation.configuration.sync_frequency
-    )
-    return (PING, HealthCheck("log", logging.problem), turn)
 
 
 def _configz(foundation: Foundation) -> Callable[[], dict[str, object]]:
