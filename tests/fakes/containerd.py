@@ -118,6 +118,16 @@ class PrivateContainerd:
         """Makes the images of an OCI archive known."""
         self._ctr("images", "import", "--snapshotter", self._snapshotter, str(archive))
 
+    def image_names(self) -> set[str]:
+        """Names of all images that are there."""
+        return set(self._ctr("images", "ls", "-q").stdout.split())
+
+    def remove_images(self, prefix: str) -> None:
+        """Removes images whose names begin so."""
+        for name in self.image_names():
+            if name.startswith(prefix):
+                self._ctr("images", "rm", "--sync", name, check=False)
+
     def kill_task(self, task: str) -> None:
         """Kills a container's (or sandbox's) main process behind the runtime's back."""
         self._ctr("tasks", "kill", "-s", "SIGKILL", task)

@@ -132,7 +132,8 @@ def _later(answer: TraceAnswer, limit: int | None) -> list[str]:
     if not rows:
         return []
     hidden = 0 if limit is None else max(0, len(rows) - limit)
-    lines = [f"  after that{f' (the last {limit} of {len(rows)}; all with --all)' if hidden else ''}:"]
+    when = "after that" if answer.milestone != "now" else "meanwhile"
+    lines = [f"  {when}{f' (the last {limit} of {len(rows)}; all with --all)' if hidden else ''}:"]
     for row in rows[hidden:]:
         took = f"  {milliseconds(row.took_ms)}" if row.took_ms else ""
         failed = f"  {row.outcome}" if row.outcome not in ("", "ok") else ""

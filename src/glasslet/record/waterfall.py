@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from glasslet.answers.pods import TimelineRow
 from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.record.events import Event, StationSpan, Waited
 from glasslet.record.history import LiveWait, PodRecord
@@ -81,10 +82,17 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
         rows=_rows(pieces, waits, window),
         shares=shares,
         gaps=tuple(Gap(start=moment(gap.start), end=moment(gap.end)) for gap in record.gaps if gap.end > window.start),
-        later=timeline(record, after=window.end) if window.milestone != "now" else (),
+        later=_later(record, window),
         ended=record.ended,
         dropped=record.dropped,
     )
+
+
+def _later(record: PodRecord, window: Window) -> tuple[TimelineRow, ...]:
+    """What came after the start. The agent's own has no end: of it, all that was decided and found."""
+    if record.pod is None:
+        return tuple(row for row in timeline(record, after=window.start) if row.kind in ("decision", "finding"))
+    return timeline(record, after=window.end) if window.milestone != "now" else ()
 
 
 def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:

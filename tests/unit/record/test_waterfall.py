@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
-from glasslet.record.events import Observed
+from glasslet.record.events import Decided, Observed
 from glasslet.record.history import AgentGap
 from glasslet.record.milestones import CREATED
 from glasslet.record.waterfall import waterfall
@@ -200,3 +200,11 @@ def test_the_creation_of_the_api_object_is_told_as_it_is_known() -> None:
 def test_a_creation_nobody_can_read_is_left_out() -> None:
     answer = trace(Observed(BASE, CREATED, "", "yesterday"), *START_OF_A_POD)
     assert answer.created is None
+
+
+def test_of_the_agent_itself_all_decisions_are_told_though_it_never_gets_ready() -> None:
+    decided = Decided(BASE + 2, "image a.example/app:1 removed", "", (("why", "too old"),))
+    own = replace(record(waited("cri_call", "ListImages", 1, 3), decided), pod=None)
+    answer = waterfall(own, now=BASE + 10)
+    assert answer.milestone == "now"
+    assert [row.text for row in answer.later] == ["image a.example/app:1 removed (why=too old)"]

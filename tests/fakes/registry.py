@@ -1,0 +1,137 @@
+"""A registry of container images on loopback, over HTTP, with passwords: enough of the distribution protocol to pull.
+
+    with Registry(tmp_path) as registry:
+        registry.add("team/app", "1", marker="first")
+        registry.name("team/app", "1")              # 127.0.0.1:40123/team/app:1
+        registry.protect("team/", ann="hunter2")    # repositories that begin so need one of these
+        registry.pulls("team/app")                  # who fetched its manifest, by user name ("" for anonymous)
+
+Images are busybox with a file `/marker`, so that a container can tell which one it is made of.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tarfile
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+
+from tests.fakes.containerd import images_script
+
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+
+
+class Registry:
+    """One registry; requests are served in threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._blobs: dict[str, bytes] = {}
+        self._tags: dict[tuple[str, str], str] = {}
+        self._passwords: dict[str, dict[str, str]] = {}
+        self._fetched: list[tuple[str, str]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, name="registry", daemon=True)
+
+    @property
+    def host(self) -> str:
+        """Address and port, as image names begin."""
+        return f"127.0.0.1:{self._server.server_port}"
+
+    def name(self, repository: str, tag: str) -> str:
+        """The image's full name."""
+        return f"{self.host}/{repository}:{tag}"
+
+    def add(self, repository: str, tag: str, *, marker: str) -> str:
+        """An image, which replaces another of that tag; gives the digest of its manifest."""
+        script = images_script()
+        archive = self._folder / "pushed.tar"
+        script.write_archive(
+            archive, [script.BuiltImage(names=(self.name(repository, tag),), files={"marker": marker.encode()})]
+        )
+        with tarfile.open(archive) as packed:
+            files = {member.name: reader.read() for member in packed if (reader := packed.extractfile(member))}
+        self._blobs |= {f"sha256:{Path(name).name}": data for name, data in files.items() if name.startswith("blobs/")}
+        digest: str = json.loads(files["index.json"])["manifests"][0]["digest"]
+        self._tags[repository, tag] = digest
+        return digest
+
+    def protect(self, prefix: str, **passwords: str) -> None:
+        """Repositories that begin so are only for these users."""
+        self._passwords[prefix] = passwords
+
+    def pulls(self, repository: str) -> list[str]:
+        """Users that were given the manifest, in order."""
+        return [user for name, user in self._fetched if name == repository]
+
+    def __enter__(self) -> Registry:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    # -- answering ---------------------------------------------------------------------------------------------------
+
+    def _handler(registry) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - `self` is the request's
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._answer(with_body=True)
+
+            def do_HEAD(self) -> None:
+                self._answer(with_body=False)
+
+            def log_message(self, *_: object) -> None:
+                return
+
+            def _answer(self, *, with_body: bool) -> None:
+                status, headers, body = registry._look_up(self.path, self.headers.get("Authorization", ""), with_body)
+                self.send_response(status)
+                for key, value in headers.items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if with_body:
+                    self.wfile.write(body)
+
+        return Handler
+
+    def _look_up(self, path: str, authorization: str, with_body: bool) -> tuple[HTTPStatus, dict[str, str], bytes]:
+        parts = path.partition("?")[0].removeprefix("/v2/").split("/")
+        if len(parts) < 3:
+            return HTTPStatus.OK, {}, b"{}"
+        repository, kind, reference = "/".join(parts[:-2]), parts[-2], parts[-1]
+        user = self._user(repository, authorization)
+        if user is None:
+            refusal = {"WWW-Authenticate": 'Basic realm="registry of tests"', "Content-Type": "application/json"}
+            return HTTPStatus.UNAUTHORIZED, refusal, b'{"errors":[{"code":"UNAUTHORIZED"}]}'
+        digest = self._tags.get((repository, reference), reference)
+        if digest not in self._blobs:
+            return (
+                HTTPStatus.NOT_FOUND,
+                {"Content-Type": "application/json"},
+                b'{"errors":[{"code":"MANIFEST_UNKNOWN"}]}',
+            )
+        if kind == "manifests":
+            if with_body:
+                self._fetched.append((repository, user))
+            return HTTPStatus.OK, {"Content-Type": _MANIFEST, "Docker-Content-Digest": digest}, self._blobs[digest]
+        return HTTPStatus.OK, {"Content-Type": "application/octet-stream"}, self._blobs[digest]
+
+    def _user(self, repository: str, authorization: str) -> str | None:
+        """Who asks; None if they may not."""
+        user, _, password = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
+        for prefix, passwords in self._passwords.items():
+            if repository.startswith(prefix) and (not user or passwords.get(user) != password):
+                return None
+        return user
