@@ -37,7 +37,7 @@ async def test_a_command_that_takes_too_long_times_out(world: World) -> None:
     with pytest.raises(ExecTimeout):
         await world.runtime.exec_sync(container, SLOW, 1)
 
-    assert asyncio.get_running_loop().time() - started < 5
+    assert asyncio.get_running_loop().time() - started < 25
 
 
 async def test_no_command_runs_in_what_has_exited(world: World) -> None:
@@ -71,7 +71,7 @@ async def test_output_is_written_to_the_log_file_line_by_line(world: World) -> N
     _, pod, _ = await world.run(GREETING)
     log = Path(pod.log_directory, "main", "0.log")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not (log.exists() and log.read_text()):
             await asyncio.sleep(0.02)
 

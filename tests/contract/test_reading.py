@@ -90,7 +90,7 @@ async def test_the_list_knows_no_addresses_and_no_exit_codes(world: World) -> No
 
 async def test_a_death_is_hinted_and_can_be_read_by_then(world: World) -> None:
     _, pod, container = await world.run(OBEDIENT)
-    async with listening(world) as heard, asyncio.timeout(10):
+    async with listening(world) as heard, asyncio.timeout(60):
         world.die(container)
         while True:
             hint = await heard.get()
@@ -103,7 +103,7 @@ async def test_a_death_is_hinted_and_can_be_read_by_then(world: World) -> None:
 
 
 async def test_a_start_is_hinted(world: World) -> None:
-    async with listening(world) as heard, asyncio.timeout(10):
+    async with listening(world) as heard, asyncio.timeout(60):
         _, _, container = await world.run(OBEDIENT)
 
         while (await heard.get()).id != container:
@@ -112,7 +112,7 @@ async def test_a_start_is_hinted(world: World) -> None:
 
 async def test_several_listeners_hear_the_same(world: World) -> None:
     _, _, container = await world.run(OBEDIENT)
-    async with listening(world) as one, listening(world) as other, asyncio.timeout(10):
+    async with listening(world) as one, listening(world) as other, asyncio.timeout(60):
         world.die(container)
         for heard in (one, other):
             while (await heard.get()).id != container:

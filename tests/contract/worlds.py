@@ -123,8 +123,8 @@ class World:
         return found
 
     async def until(self, container: ContainerID, is_so: Callable[[ObservedContainer], bool]) -> ObservedContainer:
-        """The container, once it is so; within 10 s."""
-        async with asyncio.timeout(10):
+        """The container, once it is so; within a minute."""
+        async with asyncio.timeout(60):
             while not is_so(seen := await self.runtime.container_status(container)):
                 await asyncio.sleep(0.02)
         return seen

@@ -42,13 +42,14 @@ def cluster_agent(controlplane: ControlPlane, containerd: PrivateContainerd, tmp
 @contextlib.contextmanager
 def joined(controlplane: ControlPlane, containerd: PrivateContainerd, agent: Agent) -> Iterator[None]:
     """The agent runs and its node is Ready while the body does; afterwards its pods and its node are gone."""
+    controlplane.forget_refusals()
     agent.start()
     try:
         controlplane.wait_for(NODE, is_ready, kind="node")
         yield
     finally:
-        controlplane.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false")
         agent.kill()
+        controlplane.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false")
         containerd.remove_all_pods()
         unmount_below(agent.folder)
         controlplane.kubectl("delete", "node", NODE, "--ignore-not-found")

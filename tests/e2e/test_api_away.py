@@ -130,7 +130,7 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
         gate.shut()
         went = time.monotonic()
         gated_agent.put(busybox_pod("meanwhile"))
-        wait_for_log(gated_agent, "meanwhile", 10)
+        wait_for_log(gated_agent, "meanwhile")
         controlplane.kubectl("delete", "pod", leaving, "--wait=false")
         controlplane.apply(api_pod("created"))
         controlplane.kubectl("label", "pod", changed, "seen=later")
@@ -172,7 +172,7 @@ def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
     gated_agent.kill()
     gated_agent.start()
     gated_agent.put(busybox_pod("static"))
-    wait_for_log(gated_agent, "static", 30)
+    wait_for_log(gated_agent, "static")
     time.sleep(5)
     assert why_node(gated_agent)["rule"] == "api_unreachable"
     gate.reopen()
@@ -213,7 +213,7 @@ def test_with_its_memory_on_such_an_agent_restarts_and_probes_its_pods_too(
     assert logs_of(gated_agent, "known") == ran
 
     gate.reopen()
-    controlplane.wait_for("probed", lambda found: told_restarts(found) >= 1, seconds=30)
+    controlplane.wait_for("probed", lambda found: told_restarts(found) >= 1)
     controlplane.apply(api_pod("later"))
     controlplane.wait_for("later", is_ready)
     wait_until(lambda: not logs_of(gated_agent, names[0]), gated_agent)
@@ -253,7 +253,7 @@ def wait_for_instances(agent: Agent, name: str, number: int, seconds: float) -> 
     wait_until(lambda: len(instances_of(agent, name)) >= number, agent, seconds)
 
 
-def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 30.0) -> None:
+def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 60.0) -> None:
     """Asks until it is so."""
     deadline = time.monotonic() + seconds
     while not happened():
@@ -291,9 +291,9 @@ def instances_of(agent: Agent, name: str) -> list[int]:
     return sorted(int(Path(path).stem) for path in logs_of(agent, name))
 
 
-def wait_for_log(agent: Agent, name: str, seconds: float) -> None:
+def wait_for_log(agent: Agent, name: str) -> None:
     """Waits until a container of the pod ran."""
-    wait_until(lambda: logs_of(agent, name), agent, seconds)
+    wait_until(lambda: logs_of(agent, name), agent)
 
 
 def told_restarts(found: Plain | None) -> int:

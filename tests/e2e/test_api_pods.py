@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,16 +59,17 @@ def test_scheduled_pod_becomes_ready(controlplane: ControlPlane, cluster_agent: 
 
 
 def test_pod_is_deleted_with_its_grace(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    """The pod takes a second of it; `kubectl` waits for the deletion, for a minute at most."""
     controlplane.apply(api_pod("slow", "trap 'sleep 1; exit 0' TERM; while :; do sleep 0.1; done"))
     controlplane.wait_for("slow", is_ready)
     began = time.monotonic()
-    controlplane.kubectl("delete", "pod", "slow", "--grace-period=20")
-    assert 1 <= time.monotonic() - began < 15
+    controlplane.kubectl("delete", "pod", "slow", "--grace-period=300")
+    assert time.monotonic() - began >= 1
     assert controlplane.get("pod", "slow") is None
 
 
 def test_forced_deletion_leaves_nothing_running(controlplane: ControlPlane, cluster_agent: Agent) -> None:
-    marker = "sleep 98761"
+    marker = unmistakable(1)
     controlplane.apply(api_pod("forced", f"trap '' TERM; {marker}"))
     controlplane.wait_for("forced", is_ready)
     assert processes(marker)
@@ -163,7 +165,7 @@ def test_agent_that_is_killed_finds_its_pods_again(controlplane: ControlPlane, c
 
 
 def test_pod_deleted_while_the_agent_was_away_is_stopped(controlplane: ControlPlane, cluster_agent: Agent) -> None:
-    marker = "sleep 98762"
+    marker = unmistakable(2)
     controlplane.apply(api_pod("orphan", marker))
     controlplane.wait_for("orphan", is_ready)
     cluster_agent.kill()
@@ -232,6 +234,11 @@ def container(found: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
+def unmistakable(number: int) -> str:
+    """A command that nobody else on this machine runs."""
+    return f"sleep {1_000_000_000 + os.getpid() * 10 + number}"
+
+
 def processes(command: str) -> list[str]:
     """Process ids whose command line contains it, but for shells that only start it."""
     found = []
@@ -243,7 +250,7 @@ def processes(command: str) -> list[str]:
     return found
 
 
-def wait_until(happened: Callable[[], object], seconds: float = 30.0) -> None:
+def wait_until(happened: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, f"did not happen within {seconds} s"

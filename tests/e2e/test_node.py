@@ -55,10 +55,14 @@ def test_a_registered_node_has_every_field(controlplane: ControlPlane, cluster_a
 
 
 def test_a_steady_node_is_not_patched(controlplane: ControlPlane, cluster_agent: Agent) -> None:
-    time.sleep(12)  # the first rounds may still report images or addresses
-    before = node(controlplane)["metadata"]["resourceVersion"]
-    time.sleep(25)
-    assert node(controlplane)["metadata"]["resourceVersion"] == before
+    """Its status is looked at every ten seconds; the first rounds may still report images or addresses."""
+    deadline, version, since = time.monotonic() + 150, "", 0.0
+    while not version or time.monotonic() - since < 25:
+        assert time.monotonic() < deadline, node(controlplane)["metadata"]["managedFields"]
+        found = node(controlplane)["metadata"]["resourceVersion"]
+        if found != version:
+            version, since = found, time.monotonic()
+        time.sleep(0.5)
 
 
 def test_the_lease_is_renewed_and_belongs_to_the_node(controlplane: ControlPlane, cluster_agent: Agent) -> None:
@@ -66,12 +70,14 @@ def test_the_lease_is_renewed_and_belongs_to_the_node(controlplane: ControlPlane
     assert lease["spec"]["holderIdentity"] == NODE
     assert lease["spec"]["leaseDurationSeconds"] == 40
     assert [one["uid"] for one in lease["metadata"]["ownerReferences"]] == [node(controlplane)["metadata"]["uid"]]
-    time.sleep(11.5)
-    assert lease_of(controlplane)["spec"]["renewTime"] > lease["spec"]["renewTime"]
+    deadline = time.monotonic() + 39  # by then it would be over
+    while lease_of(controlplane)["spec"]["renewTime"] <= lease["spec"]["renewTime"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
 
 
 def lease_of(plane: ControlPlane) -> dict[str, Any]:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (found := plane.get("lease", NODE, LEASES)) is None:
         assert time.monotonic() < deadline, "there is no lease"
         time.sleep(0.2)
@@ -82,14 +88,14 @@ def test_a_deleted_node_comes_back(controlplane: ControlPlane, cluster_agent: Ag
     first = node(controlplane)["metadata"]["uid"]
     controlplane.kubectl("delete", "node", NODE)
     controlplane.wait_for(
-        NODE, lambda found: found is not None and found["metadata"]["uid"] != first and is_ready(found), 15, "node"
+        NODE, lambda found: found is not None and found["metadata"]["uid"] != first and is_ready(found), 60, "node"
     )
 
 
 def test_a_start_and_cordoning_are_told_as_events(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.kubectl("cordon", NODE)
     controlplane.kubectl("uncordon", NODE)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     wanted = {"Starting", "NodeNotSchedulable", "NodeSchedulable", "NodeHasSufficientMemory"}
     while not wanted <= {reason for reason, _ in controlplane.events(NODE)}:
         assert time.monotonic() < deadline, controlplane.events(NODE)
@@ -102,13 +108,13 @@ def test_a_runtime_that_stops_makes_the_node_unready_until_it_is_back(
     containerd.kill()
     try:
         # behaviours.md §11: "runtime considered down when no good status for 30 s"
-        found = controlplane.wait_for(NODE, lambda found: condition(found, "Ready") == "False", 45, "node")
+        found = controlplane.wait_for(NODE, lambda found: condition(found, "Ready") == "False", 90, "node")
         assert found is not None
         ready = next(one for one in found["status"]["conditions"] if one["type"] == "Ready")
         assert (ready["reason"], ready["message"]) == ("KubeletNotReady", "container runtime is down")
     finally:
         containerd.start()
-    controlplane.wait_for(NODE, is_ready, 15, "node")
+    controlplane.wait_for(NODE, is_ready, 60, "node")
 
 
 def test_a_restarted_agent_flips_no_readiness(controlplane: ControlPlane, cluster_agent: Agent) -> None:

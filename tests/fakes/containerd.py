@@ -20,17 +20,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
+from glasslet.api.object import SandboxID
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.cri.connection import connect
-from glasslet.runtime.errors import NotFound
+from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.model import ObservedPod
+from glasslet.runtime.protocols import RuntimeService
+
+T = TypeVar("T")
 
 PAUSE = "glasslet.test/pause:1"
 BUSYBOX = "docker.io/library/busybox:1.36"
@@ -92,7 +97,7 @@ class PrivateContainerd:
         self._write_configuration(_snapshotter(folder))
 
     def start(self) -> None:
-        """Starts it and waits until it answers."""
+        """Starts it and waits until it and its CRI answer."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["containerd", "--config", str(self.folder / "config.toml")],
@@ -101,8 +106,8 @@ class PrivateContainerd:
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 30
-        while self._ctr("version", check=False).returncode != 0:
+        deadline = time.monotonic() + 120
+        while self._ctr("version", check=False).returncode != 0 or not self._elsewhere(_is_initialized(self.endpoint)):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"containerd does not come up:\n{self.tail_of_log()}")
             time.sleep(0.05)
@@ -139,8 +144,7 @@ class PrivateContainerd:
 
     def remove_all_pods(self) -> None:
         """Stops and removes every sandbox with its containers. Works inside a running loop, too."""
-        with ThreadPoolExecutor(1) as elsewhere:
-            elsewhere.submit(lambda: asyncio.run(_remove_all_sandboxes(self.endpoint))).result()
+        self._elsewhere(_remove_all_sandboxes(self.endpoint))
 
     def tail_of_log(self) -> str:
         """The last lines of containerd's log."""
@@ -153,7 +157,7 @@ class PrivateContainerd:
             with contextlib.suppress(RuntimeError, OSError):
                 self.start()
         with contextlib.suppress(Exception):  # the daemon may be beyond asking; what follows needs no answers
-            asyncio.run(_remove_all_sandboxes(self.endpoint))
+            self._elsewhere(_remove_all_sandboxes(self.endpoint))
         for task in self._ctr("tasks", "ls", "-q", check=False).stdout.split():
             self._ctr("tasks", "rm", "--force", task, check=False)
         if self._process is not None:
@@ -167,6 +171,11 @@ class PrivateContainerd:
             subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
         subprocess.run(["ip", "link", "delete", self.bridge], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _elsewhere(self, body: Coroutine[Any, Any, T]) -> T:
+        """In a loop of its own: this thread may have one that runs."""
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, body).result()
 
     def _network_namespaces(self) -> list[str]:
         """Names of the namespaces of our sandboxes, from containerd's own notes on them."""
@@ -259,18 +268,68 @@ class Silent:
         return
 
 
-async def _remove_all_sandboxes(endpoint: str) -> None:
-    """Through the CRI, so that networks are torn down as they were set up."""
+async def _is_initialized(endpoint: str) -> bool:
+    """Whether the CRI answers: that comes some time after the socket does."""
     silent = Silent()
-    connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
     try:
-        for pod in await connection.runtime.list_pods():
-            for sandbox in pod.sandboxes:
-                with contextlib.suppress(NotFound):  # what a killed agent had asked for may still be under way
-                    await connection.runtime.stop_sandbox(sandbox.id)
-                    await connection.runtime.remove_sandbox(sandbox.id)
+        connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
+    except RuntimeCallError:
+        return False
+    try:
+        await connection.runtime.status()
+    except RuntimeCallError:
+        return False
+    else:
+        return True
     finally:
         await connection.close()
+
+
+async def _remove_all_sandboxes(endpoint: str, seconds: float = 60.0) -> None:
+    """Through the CRI, so that networks are torn down as they were set up. Raises RuntimeError with what is left."""
+    silent = Silent()
+    connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
+    deadline = time.monotonic() + seconds
+    few = asyncio.Semaphore(4)
+    try:
+        while True:
+            # With a shim that is just going away, or what a killed agent had asked for and is still under way, it
+            # works when it is tried again.
+            try:
+                pods = await connection.runtime.list_pods()
+                problems = await asyncio.gather(*(_remove_pod(connection.runtime, pod, few) for pod in pods))
+            except RuntimeCallError as error:
+                pods, problems = (), [str(error)]
+            if not pods and not problems:
+                return
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"pods are left: {[pod.name for pod in pods]}: {[one for one in problems if one]}")
+            if any(problems):
+                await asyncio.sleep(0.2)
+    finally:
+        await connection.close()
+
+
+async def _remove_pod(runtime: RuntimeService, pod: ObservedPod, few: asyncio.Semaphore) -> str:
+    """What did not work, "" when all did."""
+    removals = [_remove_sandbox(runtime, sandbox.id) for sandbox in pod.sandboxes]
+    if not pod.sandboxes:
+        removals = [runtime.remove_container(container.id) for container in pod.containers]
+    problem = ""
+    async with few:
+        for removal in removals:
+            try:
+                await removal
+            except NotFound:
+                pass
+            except RuntimeCallError as error:
+                problem = str(error)
+    return problem
+
+
+async def _remove_sandbox(runtime: RuntimeService, sandbox: SandboxID) -> None:
+    await runtime.stop_sandbox(sandbox)
+    await runtime.remove_sandbox(sandbox)
 
 
 def _free_subnet(number: int) -> str:

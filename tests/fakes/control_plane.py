@@ -63,6 +63,7 @@ class ControlPlane:
         self.node_kubeconfig = self.answer["nodeKubeconfig"]
         self.ca = self.answer["ca"]
         self.audit_log = Path(self.answer["auditLog"])
+        self._audited = 0
 
     def stop(self) -> None:
         """Ends it; it removes its folder."""
@@ -145,14 +146,19 @@ class ControlPlane:
         items = sorted(json.loads(text)["items"], key=lambda one: one["metadata"]["creationTimestamp"])
         return [(one["reason"], one["message"]) for one in items]
 
+    def forget_refusals(self) -> None:
+        """Those so far were of an agent that is gone."""
+        self._audited = self.audit_log.stat().st_size
+
     def refusals(self) -> list[str]:
-        """Requests of the node that the API server refused with 401 or 403, from the audit log."""
+        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log."""
         found = []
-        for line in self.audit_log.read_text().splitlines():
+        for line in self.audit_log.read_bytes()[self._audited :].splitlines():
             entry = json.loads(line)
-            code = entry.get("responseStatus", {}).get("code", 0)
+            answer = entry.get("responseStatus", {})
+            code = answer.get("code", 0)
             if code in (401, 403) and entry["user"].get("username") == f"system:node:{self.node}":
-                found.append(f"{code} {entry['verb']} {entry['requestURI']}")
+                found.append(f"{code} {entry['verb']} {entry['requestURI']}: {answer.get('message', '')}")
         return found
 
 

@@ -247,7 +247,7 @@ async def test_the_cgroup_driver_is_the_runtimes(tmp_path: Path) -> None:
 
 async def hint_of(at: Edge, kind: str) -> RuntimeHint:
     """The first hint of that kind."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async for hint in at.runtime.hints():
             if hint.kind == kind:
                 return hint

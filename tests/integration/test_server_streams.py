@@ -159,7 +159,7 @@ async def test_runtime_that_dies_during_a_command_is_no_success(containerd: Priv
         await asyncio.sleep(1)
         containerd.kill()
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 got = await running
         finally:
             containerd.start()
@@ -178,7 +178,7 @@ async def test_port_forward_reaches_the_pod(containerd: PrivateContainerd, tmp_p
         ) as socket,
     ):
         await socket.send_bytes(b"\0GET /index.html HTTP/1.0\r\n\r\n")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while b"served" not in data:
                 message = await socket.receive_bytes()
                 if message[0] == 0:
