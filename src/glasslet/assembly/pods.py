@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
+from msgspec.structs import replace
+
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
@@ -37,7 +39,7 @@ from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.mounts import Mounts
 from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
-from glasslet.pods.collaborators import Admit
+from glasslet.pods.collaborators import Admit, StatusBuilder
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
@@ -45,6 +47,7 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
+from glasslet.podspec.gated_fields import STOP_SIGNALS, effective_pod
 from glasslet.probes.manager import ProbeManager
 from glasslet.record.milestones import CREATED
 from glasslet.record.recorder import working_for
@@ -144,7 +147,7 @@ def build_pod_side(
             cgroups,
             build_runtime_handlers(foundation, runtime, files),
         ),
-        status=_status_services(runtime, statuses, cluster, probes.manager, finished),
+        status=_status_services(_status_builder(foundation, runtime), statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),
         admit=_admission(foundation, host_ips, cluster),
@@ -160,7 +163,8 @@ def build_pod_side(
                 foundation.record.passed(Station.MERGED, detail=update.kind)
                 if update.kind is UpdateKind.ADD and (made := api_creation(update)) is not None:
                     foundation.record.observed(CREATED, "", made.isoformat())
-            workers.update(update)
+            effective = effective_pod(update.pod, foundation.loaded.gates.enabled)
+            workers.update(update if effective is update.pod else replace(update, pod=effective))
         if mirrors is not None and (not updates or any(update.source != API for update in updates)):
             mirrors.wake()
         if last_known is not None:
@@ -245,15 +249,23 @@ def _annotations(cluster: ClusterSide | None) -> Mapping[str, str]:
     return cluster.node.current().metadata.annotations if cluster is not None else {}
 
 
+def _status_builder(foundation: Foundation, runtime: RuntimeSide) -> StatusBuilder:
+    return status_builder(
+        runtime.connection.info.name,
+        partial(_recursive_read_only, runtime),
+        stop_signals=foundation.loaded.gates.enabled(STOP_SIGNALS),
+    )
+
+
 def _status_services(
-    runtime: RuntimeSide,
+    build: StatusBuilder,
     statuses: StatusManager,
     cluster: ClusterSide | None,
     probes: ProbeManager,
     finished: Callable[[Pod, PodStatus], None],
 ) -> StatusServices:
     return StatusServices(
-        build=probes.following(status_builder(runtime.connection.info.name, partial(_recursive_read_only, runtime))),
+        build=probes.following(build),
         publish=statuses.publish,
         probes=probes.outcomes,
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.

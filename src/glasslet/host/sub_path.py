@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
@@ -67,6 +67,20 @@ def release_sub_paths(mounts: BindMounts, directory: str) -> None:
 def open_inside(volume: str, path: str) -> Iterator[int]:
     """A descriptor of what `path` is inside `volume`; missing elements are made. Raises OutsideVolume for links and
     `..` that lead out, absolute links included, OSError for the rest."""
+    with _walk(volume, path, _open_or_make) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def open_existing_inside(volume: str, path: str) -> Iterator[int]:
+    """The same for what is there: nothing is made. FileNotFoundError for what is missing."""
+    with _walk(volume, path, lambda parent, name, mode: os.open(name, _LOOK, dir_fd=parent)) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def _walk(volume: str, path: str, step: Callable[[int, str, int], int]) -> Iterator[int]:
+    """`step` opens one element, given its parent, its name and the volume's mode."""
     with ExitStack() as opened:
         root = _keep(opened, os.open(os.path.realpath(volume), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         mode = stat.S_IMODE(os.fstat(root).st_mode)
@@ -82,7 +96,7 @@ def open_inside(volume: str, path: str) -> Iterator[int]:
                     raise OutsideVolume(path)
                 way.pop()
                 continue
-            descriptor = _keep(opened, _open_or_make(way[-1], name, mode))
+            descriptor = _keep(opened, step(way[-1], name, mode))
             if stat.S_ISLNK(os.fstat(descriptor).st_mode):
                 links += 1
                 goal = os.readlink("", dir_fd=descriptor)

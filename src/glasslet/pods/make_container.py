@@ -13,6 +13,7 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.pods.collaborators import WARNING, ConfigurationData, Images, Observed, PodFiles, SubPaths
 from glasslet.pods.create_sandbox import SandboxCreator
+from glasslet.pods.env_files import file_keys
 from glasslet.pods.late_calls import until_settled
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
@@ -149,6 +150,7 @@ class ContainerMaker:
             etc_hosts=await self._files.etc_hosts(pod, ips),
             termination_log=await self._files.termination_log(pod, container),
             target_id=_target(memory, action, home),
+            file_keys=file_keys(container, volumes),
             runtime_handler=home.spec.runtime_handler,
             user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
         )

@@ -135,9 +135,9 @@ class StatusKeeper:
 
 
 def _ends_for_good(pod: Pod, status: PodStatus, before: PodStatus) -> bool:
-    """Whether a container shows its end that the API would not let come back by the pod's policy, though the work under
-    way may start it anew (its image changed)."""
-    if pod.spec.restart_policy == "Always":
+    """Whether a container shows its end that the API would not let come back by its policy, though the work under way
+    may start it anew (its image changed)."""
+    if pod.spec.restart_policy == "Always" and not any(c.restart_policy for c in pod.spec.containers):
         return False
     ended = {c.name for c in before.container_statuses if c.state.terminated is not None}
     return any(c.state.terminated is not None and c.name not in ended for c in status.container_statuses)

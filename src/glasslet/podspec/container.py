@@ -37,6 +37,7 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         tty=container.tty,
         resources=container_resources(pod, container, request.node),
         security=container_security(request),
+        stop_signal=(container.lifecycle.stop_signal or "") if container.lifecycle is not None else "",
     )
 
 

@@ -68,7 +68,8 @@ def _resolve(source: EnvVarSource, index: int, request: ContainerRequest) -> str
         return _key(index, request, "configMap", source.config_map_key_ref.name, source.config_map_key_ref.key)
     if source.secret_key_ref is not None:
         return _key(index, request, "secret", source.secret_key_ref.name, source.secret_key_ref.key)
-    return ""
+    # A file key that nobody looked up counts as an empty value.
+    return request.file_keys.get(index, "")
 
 
 def _key(index: int, request: ContainerRequest, kind: str, name: str, key: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from glasslet.api.formats import dns_subdomain_problems
 from glasslet.api.pod import Pod
 from glasslet.podspec.errors import ConfigError, sandbox_error
 
@@ -29,11 +30,10 @@ class PodHostname(NamedTuple):
 def pod_hostname(pod: Pod, cluster_domain: str) -> PodHostname:
     """Host name and domain, as /etc/hosts has them. Raises ConfigError for names that are no DNS labels."""
     spec = pod.spec
+    if spec.hostname_override is not None:
+        return PodHostname(_not_empty(_cut(_subdomain(spec.hostname_override)), spec.hostname_override, pod), "")
     name = _cut(_label(spec.hostname, "Hostname") if spec.hostname else pod.metadata.name)
-    if not name:
-        raise sandbox_error(
-            f'hostname for pod "{pod.metadata.name}" was invalid: "{spec.hostname or pod.metadata.name}"'
-        )
+    _not_empty(name, spec.hostname or pod.metadata.name, pod)
     if not spec.subdomain:
         return PodHostname(name, "")
     subdomain = _label(spec.subdomain, "Subdomain")
@@ -53,6 +53,18 @@ def kernel_hostname(pod: Pod, cluster_domain: str) -> str:
             f"({MAX_FQDN} characters is the max, {len(fqdn)} characters requested)"
         )
     return fqdn
+
+
+def _not_empty(name: str, written: str, pod: Pod) -> str:
+    if not name:
+        raise sandbox_error(f'hostname for pod "{pod.metadata.name}" was invalid: "{written}"')
+    return name
+
+
+def _subdomain(value: str) -> str:
+    if problems := dns_subdomain_problems(value):
+        raise sandbox_error(f'pod HostnameOverride "{value}" is not a valid DNS subdomain: {";".join(problems)}')
+    return value
 
 
 def _cut(name: str) -> str:

@@ -98,6 +98,8 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     runtime_handler: str = ""
     references_resolved: bool = False
     key_refs: Mapping[int, str | None] = {}
+    file_keys: Mapping[int, str | None] = {}
+    """Values of fileKeyRef, as `key_refs`."""
     sub_paths: Mapping[int, str] = {}
     user_namespace: UserNamespace | None = None
 

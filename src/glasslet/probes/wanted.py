@@ -13,6 +13,7 @@ from glasslet.api.lifecycle import Probe
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
+from glasslet.api.restarts import may_restart
 from glasslet.probes.kinds import ProbeKind
 from glasslet.runtime.facts import StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -117,7 +118,7 @@ def _is_over(facts: StatusFacts, container: Container) -> bool:
     newest = facts.observed.newest(container.name) if facts.observed else None
     if newest is None or newest.phase is not ContainerPhase.EXITED:
         return False
-    return facts.pod.spec.restart_policy == "Never"
+    return not may_restart(container, facts.pod.spec)
 
 
 def _shown(status: PodStatus, container: str) -> ContainerStatus | None:

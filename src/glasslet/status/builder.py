@@ -17,19 +17,26 @@ ENDED = ("Succeeded", "Failed")
 
 
 def status_builder(
-    runtime_name: str, recursive_read_only: Callable[[str], bool] = lambda handler: False
+    runtime_name: str,
+    recursive_read_only: Callable[[str], bool] = lambda handler: False,
+    *,
+    stop_signals: bool = False,
 ) -> Callable[[StatusFacts], PodStatus]:
     """A builder whose container ids read `<runtime_name>://<id>`. `recursive_read_only`: whether a runtime handler can
-    make a mount read-only with all below it."""
+    make a mount read-only with all below it. `stop_signals`: gate ContainerStopSignals, the runtime's are shown."""
 
     def build(facts: StatusFacts) -> PodStatus:
-        return build_status(facts, runtime_name, recursive_read_only)
+        return build_status(facts, runtime_name, recursive_read_only, stop_signals=stop_signals)
 
     return build
 
 
 def build_status(
-    facts: StatusFacts, runtime_name: str, recursive_read_only: Callable[[str], bool] = lambda handler: False
+    facts: StatusFacts,
+    runtime_name: str,
+    recursive_read_only: Callable[[str], bool] = lambda handler: False,
+    *,
+    stop_signals: bool = False,
 ) -> PodStatus:
     """The status to publish for these facts."""
     pod, previous = facts.pod, facts.previous
@@ -37,7 +44,9 @@ def build_status(
         return _rejected(facts, facts.verdict)
     sandboxes = facts.observed.sandboxes if facts.observed else ()
     handler = sandboxes[0].runtime_handler if sandboxes else ""
-    statuses = ContainerStatuses(facts, runtime_name, recursive_read_only=recursive_read_only(handler))
+    statuses = ContainerStatuses(
+        facts, runtime_name, recursive_read_only=recursive_read_only(handler), stop_signals=stop_signals
+    )
     init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
     phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
     if facts.finished and _is_initialized(pod, init, regular):

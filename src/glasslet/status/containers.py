@@ -20,6 +20,7 @@ from glasslet.api.pod_status import (
     LinuxContainerUser,
     VolumeMountStatus,
 )
+from glasslet.api.restarts import restarts_after
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
@@ -55,17 +56,19 @@ def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
     """Whether an exited container is started again by its policy; init containers included."""
     if isinstance(container, EphemeralContainer):
         return False
-    policy = container.restart_policy or pod.spec.restart_policy
     if any(c.name == container.name for c in pod.spec.init_containers) and not is_sidecar(container):
-        return exit_code != 0 and policy != "Never"
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+        return exit_code != 0 and restarts_after(container, pod.spec, exit_code)
+    return restarts_after(container, pod.spec, exit_code)
 
 
 class ContainerStatuses:
     """Builds the status of each container of one pod. One instance per build; holds nothing beyond its inputs."""
 
-    def __init__(self, facts: StatusFacts, runtime_name: str, *, recursive_read_only: bool = False) -> None:
+    def __init__(
+        self, facts: StatusFacts, runtime_name: str, *, recursive_read_only: bool = False, stop_signals: bool = False
+    ) -> None:
         self._recursive_read_only = recursive_read_only
+        self._stop_signals = stop_signals
         self._facts = facts
         self._pod = facts.pod
         self._runtime = runtime_name
@@ -119,6 +122,7 @@ class ContainerStatuses:
             resources=container.resources,
             volume_mounts=tuple(self._mounts(container)),
             user=_user(newest),
+            stop_signal=(newest.stop_signal or None) if self._stop_signals else None,
         )
 
     def _mounts(self, container: AnyContainer) -> Iterator[VolumeMountStatus]:

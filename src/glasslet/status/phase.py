@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus
+from glasslet.api.restarts import restarts_after
 from glasslet.status.containers import has_run, is_sidecar
 
 
 @dataclass
 class _Count:
-    failed_init: int = 0
+    lost_init: int = 0
+    """Failed, and not run again."""
     pending_init: int = 0
     pending_sidecar: int = 0
     waiting: int = 0
     running: int = 0
     stopped: int = 0
     succeeded: int = 0
+    coming_back: int = 0
+    """Of those that stopped, to be started again."""
     unknown: int = 0
 
 
@@ -26,8 +31,7 @@ def pod_phase(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[Contai
     count = _Count()
     _count_init(pod, init, count)
     _count_regular(pod, regular, count)
-    policy = pod.spec.restart_policy
-    if count.failed_init and policy == "Never":
+    if count.lost_init:
         return "Failed"
     begun = any(has_run(status) for status in regular)
     if count.pending_init or (count.pending_sidecar and not begun) or count.waiting:
@@ -35,18 +39,14 @@ def pod_phase(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[Contai
     if count.running and not count.unknown:
         return "Running"
     if not count.running and count.stopped and not count.unknown:
-        return _phase_of_stopped(policy, all_succeeded=count.stopped == count.succeeded, ended=ended)
+        return _phase_of_stopped(count, ended=ended)
     return "Pending"
 
 
-def _phase_of_stopped(policy: str, *, all_succeeded: bool, ended: bool) -> str:
-    if ended:
-        return "Succeeded" if all_succeeded else "Failed"
-    if policy == "Always":
+def _phase_of_stopped(count: _Count, *, ended: bool) -> str:
+    if count.coming_back and not ended:
         return "Running"
-    if all_succeeded:
-        return "Succeeded"
-    return "Failed" if policy == "Never" else "Running"
+    return "Succeeded" if count.stopped == count.succeeded else "Failed"
 
 
 def _count_init(pod: Pod, statuses: tuple[ContainerStatus, ...], count: _Count) -> None:
@@ -58,11 +58,15 @@ def _count_init(pod: Pod, statuses: tuple[ContainerStatus, ...], count: _Count) 
         elif status is None or status.state.running:
             count.pending_init += 1
         elif status.state.terminated:
-            count.failed_init += status.state.terminated.exit_code != 0
+            count.lost_init += _is_lost(pod, container, status.state.terminated.exit_code)
         elif status.last_state.terminated:
-            count.failed_init += status.last_state.terminated.exit_code != 0
+            count.lost_init += _is_lost(pod, container, status.last_state.terminated.exit_code)
         else:
             count.pending_init += 1
+
+
+def _is_lost(pod: Pod, container: Container, exit_code: int) -> bool:
+    return exit_code != 0 and not restarts_after(container, pod.spec, exit_code)
 
 
 def _count_sidecar(status: ContainerStatus | None, count: _Count) -> None:
@@ -101,3 +105,4 @@ def _count_regular(pod: Pod, statuses: tuple[ContainerStatus, ...], count: _Coun
         if ended is not None:
             count.stopped += 1
             count.succeeded += ended.exit_code == 0
+            count.coming_back += restarts_after(container, pod.spec, ended.exit_code)

@@ -117,3 +117,14 @@ def test_strict_expansion_names_all_that_is_missing() -> None:
 
 def test_strict_expansion_keeps_escaped_references() -> None:
     assert expand_strictly("$$(A)/$(A)", {"A": "1"}) == "$(A)/1"
+
+
+def test_values_of_files_are_taken_by_their_position_also_without_an_api_server() -> None:
+    selector = {"volumeName": "v", "path": "env", "key": "k"}
+    env = [
+        {"name": "A", "valueFrom": {"fileKeyRef": selector}},
+        {"name": "B", "valueFrom": {"fileKeyRef": {**selector, "optional": True}}},
+        {"name": "C", "value": "$(A)!"},
+    ]
+    request = container_request(pod_of({"env": env}), file_keys={0: "one", 1: None})
+    assert environment(request) == {"A": "one", "C": "one!"}

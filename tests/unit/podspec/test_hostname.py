@@ -70,3 +70,18 @@ def test_a_full_name_above_64_characters_makes_no_sandbox() -> None:
         f"failed to construct FQDN from pod hostname and cluster domain, FQDN {fqdn} is too long "
         f"(64 characters is the max, {len(fqdn)} characters requested)"
     )
+
+
+@pytest.mark.parametrize(
+    ("override", "name"), [("other.example", "other.example"), ("a" * 50 + "." + "b" * 13, "a" * 50 + "." + "b" * 12)]
+)
+def test_an_override_is_the_whole_name_everywhere(override: str, name: str) -> None:
+    # behaviours.md §19: "hostnameOverride with gate HostnameOverride (alpha, off)."
+    pod = pod_of(hostnameOverride=override, hostname="db-0", subdomain="db", setHostnameAsFQDN=True)
+    assert pod_hostname(pod, DOMAIN) == (name, "")
+    assert kernel_hostname(pod, DOMAIN) == name
+
+
+def test_an_override_that_is_no_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match='pod HostnameOverride "Big" is not a valid DNS subdomain: '):
+        pod_hostname(pod_of(hostnameOverride="Big"), DOMAIN)

@@ -114,3 +114,11 @@ def test_values_of_the_environment_never_reach_a_message() -> None:
     with pytest.raises(ConfigError) as caught:
         container_spec(container_request(pod, node=node_facts(), volumes=volumes))
     assert caught.value.message == "error SubPath `$(PASSWORD)` must not be an absolute path"
+
+
+def test_the_stop_signal_is_handed_on_and_is_the_runtimes_matter_otherwise() -> None:
+    # behaviours.md §4: "Stop signal: image/runtime default (SIGTERM) unless lifecycle.stopSignal (gate
+    # ContainerStopSignals, alpha, off)"
+    asked = container_spec(container_request(pod_of({"lifecycle": {"stopSignal": "SIGUSR1"}})))
+    silent = container_spec(container_request(pod_of({"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}})))
+    assert (asked.stop_signal, silent.stop_signal) == ("SIGUSR1", "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum
 
 from glasslet.api.container import Container
+from glasslet.api.restarts import policy_of, restarts_after
 from glasslet.pods.grace import restart_grace
 from glasslet.pods.planner.actions import KillContainer, RemoveContainer, Role
 from glasslet.pods.planner.draft import Draft
@@ -67,13 +68,21 @@ def _at(given: PlanInput, draft: Draft, container: Container) -> Progress:
         return Progress.GOING
     if instance.phase is ContainerPhase.EXITED and not _failed(instance):
         return Progress.DONE
-    if instance.phase is not ContainerPhase.CREATED and given.pod.spec.restart_policy == "Never":
+    if instance.phase is not ContainerPhase.CREATED and not _comes_back(given, container, instance):
         return Progress.FAILED
     if instance.phase is ContainerPhase.UNKNOWN:
         draft.do(_kill_unknown(given, container, instance))
     if start(given, draft, container, Role.INIT):
         _prune(given, draft)
     return Progress.GOING
+
+
+def _comes_back(given: PlanInput, container: Container, instance: ObservedContainer) -> bool:
+    """Whether one that failed is run again. Policy Always, the pod's, means "until it succeeds" here."""
+    spec = given.pod.spec
+    if instance.phase is ContainerPhase.EXITED and restarts_after(container, spec, instance.exit_code):
+        return True
+    return policy_of(container, spec) != "Never"
 
 
 def _failed(instance: ObservedContainer) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
+from glasslet.api.restarts import policy_of, restarts_after
 from glasslet.pods.grace import probe_grace, restart_grace
 from glasslet.pods.planner.actions import KillContainer, Role
 from glasslet.pods.planner.draft import Draft
@@ -26,12 +27,11 @@ def plan_ephemeral(given: PlanInput, draft: Draft) -> None:
             start(given, draft, as_container(container), Role.EPHEMERAL)
 
 
-def restarts(pod: Pod, instance: ObservedContainer | None) -> bool:
-    """Whether a regular container that does not run is to be started, by the pod's restart policy."""
+def restarts(pod: Pod, container: Container, instance: ObservedContainer | None) -> bool:
+    """Whether a regular container that does not run is to be started, by its restart policy or the pod's."""
     if instance is None or instance.phase is not ContainerPhase.EXITED:
         return True
-    policy = pod.spec.restart_policy
-    return policy == "Always" or (policy == "OnFailure" and instance.exit_code != 0)
+    return restarts_after(container, pod.spec, instance.exit_code)
 
 
 def _keep(given: PlanInput, draft: Draft, container: Container) -> bool:
@@ -39,7 +39,7 @@ def _keep(given: PlanInput, draft: Draft, container: Container) -> bool:
     instance = newest(given, container.name)
     if instance is not None and instance.phase is ContainerPhase.RUNNING:
         return _keep_running(given, draft, container, instance)
-    if not restarts(given.pod, instance):
+    if not restarts(given.pod, container, instance):
         return False
     if instance is not None and instance.phase is ContainerPhase.UNKNOWN:
         # Nobody knows whether it runs: two instances at once would be worse than a needless kill.
@@ -51,7 +51,8 @@ def _keep(given: PlanInput, draft: Draft, container: Container) -> bool:
 
 def _keep_running(given: PlanInput, draft: Draft, container: Container, instance: ObservedContainer) -> bool:
     outcome = probes_of(given, instance)
-    comes_back = given.pod.spec.restart_policy != "Never"
+    # It has no exit code yet that rules could look at.
+    comes_back = policy_of(container, given.pod.spec) != "Never"
     if is_changed(container, instance):
         comes_back = True
         grace, message = restart_grace(given.pod), f"Container {container.name} definition changed"

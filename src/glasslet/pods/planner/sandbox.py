@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.restarts import policy_of
 from glasslet.pods.grace import restart_grace
 from glasslet.pods.planner.actions import CreateSandbox, RemoveContainer, StopOldSandbox
 from glasslet.pods.planner.draft import Draft
@@ -51,9 +54,9 @@ def may_have_new_sandbox(given: PlanInput) -> bool:
         return True
     if policy == "Never" and observed.containers:
         return False
-    regular = [newest(given, container.name) for container in given.pod.spec.containers]
-    made = any(instance is not None and instance.phase in _MADE for instance in regular)
-    return not (policy == "OnFailure" and made and all(_succeeded(instance) for instance in regular))
+    regular = [(container, newest(given, container.name)) for container in given.pod.spec.containers]
+    made = any(instance is not None and instance.phase in _MADE for _, instance in regular)
+    return not (made and all(_is_done(container, given.pod, instance) for container, instance in regular))
 
 
 def plan_sandbox(given: PlanInput, need: SandboxNeed, draft: Draft) -> None:
@@ -70,6 +73,10 @@ def plan_sandbox(given: PlanInput, need: SandboxNeed, draft: Draft) -> None:
                 draft.do(RemoveContainer(name=instance.name, id=instance.id))
     if not held:
         draft.do(CreateSandbox(attempt=need.attempt))
+
+
+def _is_done(container: Container, pod: Pod, instance: ObservedContainer | None) -> bool:
+    return policy_of(container, pod.spec) == "OnFailure" and _succeeded(instance)
 
 
 def _succeeded(instance: ObservedContainer | None) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration
+from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
+from glasslet.api.restarts import policy_of, restarts_after
 from glasslet.record.events import Decided, Observed
 from glasslet.record.stations import WaitKind
 from glasslet.record.verdicts.situation import INIT, MAIN, SIDECAR, Situation
@@ -124,8 +126,9 @@ def ended_container(it: Situation) -> VerdictAnswer | None:
         ended = status.state.terminated
         if ended is None or kind != MAIN or it.condition("Ready") == "True":
             continue
-        policy = it.pod.spec.restart_policy
-        stays = policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0)
+        container = next((c for c in it.pod.spec.containers if c.name == status.name), Container())
+        policy = policy_of(container, it.pod.spec)
+        stays = not restarts_after(container, it.pod.spec, ended.exit_code)
         return it.verdict(
             "ended_container",
             "failing" if ended.exit_code else "waiting",
