@@ -70,7 +70,7 @@ class Node:
             recorder=WaitLog(),
             clock=self.clock,
         )
-        tokens = ServiceAccountTokens(client=self.server, clock=self.clock)
+        tokens = ServiceAccountTokens(client=self.server, recorder=WaitLog(), clock=self.clock)
         self.bundles = TrustBundles(client=self.server, recorder=WaitLog(), on_change=lambda: None)
         self.manager = self._manager(
             Projections(

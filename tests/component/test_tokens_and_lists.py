@@ -14,7 +14,7 @@ from glasslet.api.meta import LabelSelector
 from glasslet.api.object import PodUID
 from glasslet.api.times import rfc3339
 from glasslet.concurrency.clock import LoopClock
-from glasslet.kubeapi.errors import NotFound, Unavailable
+from glasslet.kubeapi.errors import Forbidden, NotFound, Unavailable
 from glasslet.kubeapi.objects.services import Services
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens, TokenFor
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
@@ -38,7 +38,7 @@ class Tokens:
         self.server = FakeAPIServer(clock=self.clock)
         self.asked: list[dict[str, Any]] = []
         self.server.answer("POST", r"/serviceaccounts/robot/token$", self._give)
-        self.tokens = ServiceAccountTokens(client=self.server, clock=self.clock, draw=lambda: 0.0)
+        self.tokens = ServiceAccountTokens(client=self.server, recorder=WaitLog(), clock=self.clock, draw=lambda: 0.0)
 
     def _give(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(body)
@@ -79,6 +79,21 @@ async def test_without_any_token_the_failure_is_told() -> None:
     with pytest.raises(Unavailable) as problem:
         await world.tokens.get(ACCOUNT)
     assert problem.value.message == 'failed to fetch token: serviceaccounts "robot" not found'
+
+
+async def test_a_token_that_is_refused_because_the_server_does_not_know_yet_whose_the_pod_is_comes_at_once() -> None:
+    world = Tokens()
+    world.server.fail_next(Forbidden, path="/token", times=3)
+    assert await world.tokens.get(ACCOUNT) == "token-1"
+    assert asyncio.get_running_loop().time() < 0.5
+
+
+async def test_a_token_that_is_refused_for_good_is_told() -> None:
+    world = Tokens()
+    world.server.fail_next(Forbidden, path="/token", times=100, message="not yours")
+    with pytest.raises(Unavailable, match="failed to fetch token: not yours"):
+        await world.tokens.get(ACCOUNT)
+    assert world.server.count("POST", "/token") == 4
 
 
 # behaviours.md §22: "Cached per service account, audiences, expiry and pod."

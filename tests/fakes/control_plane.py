@@ -151,14 +151,20 @@ class ControlPlane:
         self._audited = self.audit_log.stat().st_size
 
     def refusals(self) -> list[str]:
-        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log."""
-        found = []
+        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log. Not those for
+        a token that it gave a moment later: it had not seen yet that the pod was bound to the node."""
+        found: list[str] = []
         for line in self.audit_log.read_bytes()[self._audited :].splitlines():
             entry = json.loads(line)
             answer = entry.get("responseStatus", {})
             code = answer.get("code", 0)
-            if code in (401, 403) and entry["user"].get("username") == f"system:node:{self.node}":
-                found.append(f"{code} {entry['verb']} {entry['requestURI']}: {answer.get('message', '')}")
+            if entry["user"].get("username") != f"system:node:{self.node}":
+                continue
+            request = f"{entry['verb']} {entry['requestURI']}"
+            if code in (401, 403):
+                found.append(f"{code} {request}: {answer.get('message', '')}")
+            elif code == 201 and request.endswith("/token"):
+                found = [one for one in found if not one.startswith(f"403 {request}: ")]
         return found
 
 

@@ -129,7 +129,7 @@ def build_configuration_side(
             services={},
         )
     objects = _objects(foundation, client, needs)
-    tokens = ServiceAccountTokens(client=client, clock=foundation.clock)
+    tokens = ServiceAccountTokens(client=client, recorder=foundation.record, clock=foundation.clock)
     listed = Services(client=client, recorder=foundation.record)
     services: dict[str, Callable[[], Awaitable[None]]] = {
         "objects of pods": objects.run,

@@ -71,7 +71,7 @@ def build_credential_plugins(foundation: Foundation, client: APIClient | None) -
         raise ValueError(found.problems[0])
     config, record, clock = found.config, foundation.record, foundation.clock
     metrics = CredentialPluginMetrics(foundation.metrics.registry, config_hash=config.hash)
-    tokens = ServiceAccountTokens(client=client, clock=clock) if client is not None else None
+    tokens = ServiceAccountTokens(client=client, recorder=record, clock=clock) if client is not None else None
     accounts = _ServiceAccounts(client, tokens) if client is not None and tokens is not None else None
     plugins = CredentialPlugins(
         [

@@ -2,10 +2,14 @@
 
 A token is renewed when four fifths of its life are over, or after a day, a few seconds earlier at random. While that
 fails the old one serves until it expires.
+
+The API server gives a node tokens only for pods that are bound to it, and looks that up in a copy of its own, which may
+learn of a new pod later than this node: a first token that is refused is asked for again at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from collections.abc import Callable
@@ -17,8 +21,10 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object, PodUID
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import APIError, Unavailable
+from glasslet.kubeapi.errors import APIError, Forbidden, Unavailable
 from glasslet.kubeapi.protocols import APIClient
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +32,8 @@ REFRESH_SHARE = 0.8
 MAX_AGE = 86400.0
 MAX_JITTER = 10.0
 """Seconds, but for the share: token.refresh_share, token.max_age, token.jitter."""
+_PAUSES = (0.05, 0.1, 0.2)
+"""Seconds before another try: some times what a busy API server needs to see what it has just written."""
 
 
 class BoundObjectReference(Object, frozen=True, kw_only=True):
@@ -81,8 +89,11 @@ class TokenFor(Struct, frozen=True, kw_only=True):
 class ServiceAccountTokens:
     """All tokens of the pods on this node. `draw` gives numbers in [0, 1)."""
 
-    def __init__(self, *, client: APIClient, clock: Clock, draw: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self, *, client: APIClient, recorder: Recorder, clock: Clock, draw: Callable[[], float] = random.random
+    ) -> None:
         self._client = client
+        self._recorder = recorder
         self._clock = clock
         self._draw = draw
         self._kept: dict[TokenFor, TokenRequest] = {}
@@ -95,7 +106,7 @@ class ServiceAccountTokens:
             return kept.status.token
         path = paths.service_account_token(wanted.namespace, wanted.service_account)
         try:
-            fresh = await self._client.create(path, _request(wanted), TokenRequest)
+            fresh = await self._ask(path, wanted, _PAUSES if kept is None else ())
         except APIError as error:
             if kept is None:
                 raise _explained(error, f"failed to fetch token: {error.message}") from error
@@ -105,6 +116,15 @@ class ServiceAccountTokens:
             return kept.status.token
         self._kept[wanted] = fresh
         return fresh.status.token
+
+    async def _ask(self, path: str, wanted: TokenFor, pauses: tuple[float, ...]) -> TokenRequest:
+        for pause in pauses:
+            try:
+                return await self._client.create(path, _request(wanted), TokenRequest)
+            except Forbidden:
+                with self._recorder.wait(WaitKind.BACK_OFF, on=f"token of {wanted.service_account}, refused so far"):
+                    await asyncio.sleep(pause)
+        return await self._client.create(path, _request(wanted), TokenRequest)
 
     def forget(self, uid: PodUID) -> None:
         """The pod is over: its tokens are dropped. The API server ends them with the pod."""
