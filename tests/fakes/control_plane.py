@@ -75,13 +75,7 @@ class ControlPlane:
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
         """The API server answers nobody while the body runs: its process is stopped."""
-        with self.paused("kube-apiserver"):
-            yield
-
-    @contextlib.contextmanager
-    def paused(self, component: str) -> Iterator[None]:
-        """A component does nothing while the body runs."""
-        pid = self._child(component)
+        pid = self._child("kube-apiserver")
         os.kill(pid, signal.SIGSTOP)
         try:
             yield

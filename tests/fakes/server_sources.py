@@ -13,6 +13,7 @@ from glasslet.runtime.model import ObservedPod
 from glasslet.server.routes import Sources
 from glasslet.server.sources import (
     PING,
+    CheckpointFailed,
     HealthCheck,
     LogsNotAvailable,
     PodLogOptions,
@@ -105,12 +106,27 @@ class FakeStreams:
 
 
 @dataclass
+class FakeCheckpoints:
+    """Archives that are only names."""
+
+    problem: str = ""
+    asked: list[tuple[str, str, int]] = field(default_factory=list)
+
+    async def checkpoint(self, pod: Pod, container: str, timeout: int) -> str:
+        self.asked.append((pod.metadata.name, container, timeout))
+        if self.problem:
+            raise CheckpointFailed(self.problem)
+        return f"/checkpoints/{container}.tar"
+
+
+@dataclass
 class FakeNode:
     """Everything together."""
 
     pods: FakePods = field(default_factory=FakePods)
     logs: FakeLogs = field(default_factory=FakeLogs)
     streams: FakeStreams = field(default_factory=FakeStreams)
+    checkpoints: FakeCheckpoints | None = field(default_factory=FakeCheckpoints)
     configuration: Mapping[str, Any] = field(default_factory=lambda: {"maxPods": 110})
     metrics: Metrics = field(default_factory=lambda: Metrics(node_name="node-1"))
     sick: str | None = None
@@ -125,6 +141,7 @@ class FakeNode:
             metrics=self.metrics,
             checks=(PING, HealthCheck("syncloop", lambda: self.sick)),
             streams=self.streams,
+            checkpoints=self.checkpoints,
             set_verbosity=self._set_verbosity,
         )
 

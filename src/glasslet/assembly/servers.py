@@ -17,6 +17,7 @@ from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.stats import build_stats
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.glass import glass_routes
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.log_source import ContainerLogs
@@ -68,6 +69,7 @@ async def build_servers(
         checks=(*vital, runtime_check(runtime.observed.health_problem)),
         streams=node,
         stats=build_stats(foundation, runtime, pods),
+        checkpoints=_checkpoints(foundation, runtime),
         set_verbosity=logging.set_verbosity,
     )
     listening: list[KubeletServer | UnixSocketServer] = [
@@ -97,6 +99,17 @@ async def build_servers(
             )
         )
     return ServerSide(listening=tuple(listening), tls=tls, vital=vital)
+
+
+def _checkpoints(foundation: Foundation, runtime: RuntimeSide) -> ContainerCheckpoints | None:
+    if not foundation.loaded.gates.enabled("ContainerCheckpoint"):
+        return None
+    return ContainerCheckpoints(
+        runtime=runtime.connection.runtime,
+        observed=runtime.observed.get,
+        folder=f"{foundation.root.root_dir}/checkpoints",
+        clock=foundation.clock,
+    )
 
 
 def _switches(foundation: Foundation) -> RouteSwitches:

@@ -9,7 +9,7 @@ from glasslet.config.duration import Duration
 from glasslet.podspec.environment import expand_all
 from glasslet.probes.answer import READ_BYTES, Answer
 from glasslet.probes.results import Verdict
-from glasslet.runtime.errors import ExecTimeout, RuntimeCallError, RuntimeTimeout
+from glasslet.runtime.errors import ExecTimeout, RuntimeCallError, RuntimeTimeout, rpc_words
 from glasslet.runtime.protocols import RuntimeService
 
 
@@ -31,16 +31,10 @@ async def probe_exec(
             return Answer(verdict=Verdict.UNKNOWN, error=output)
         return Answer(verdict=Verdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
     except RuntimeCallError as error:
-        return Answer(verdict=Verdict.UNKNOWN, error=grpc_error(error.code, error.message))
+        return Answer(verdict=Verdict.UNKNOWN, error=rpc_words(error))
     output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
     verdict = Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE
     return Answer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
-
-
-def grpc_error(code: str, message: str) -> str:
-    """As the Go kubelet prints the error of a call: `rpc error: code = NotFound desc = ...`. `code`: NOT_FOUND."""
-    name = "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))
-    return f"rpc error: code = {name} desc = {message}"
 
 
 def go_seconds(seconds: float) -> str:

@@ -7,9 +7,10 @@ import socket
 
 from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
 from glasslet.probes.connection import Connection, ConnectionFailed, Stopwatch, connect
-from glasslet.probes.exec_command import go_seconds, grpc_error
+from glasslet.probes.exec_command import go_seconds
 from glasslet.probes.grpc_call import OK, UNAVAILABLE, UNIMPLEMENTED, Answered, NotHTTP2, UnaryCall
 from glasslet.probes.results import Verdict
+from glasslet.runtime.errors import in_rpc_words
 
 _CHECK = "/grpc.health.v1.Health/Check"
 _STATUSES = {0: "UNKNOWN", 1: "SERVING", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
@@ -38,7 +39,7 @@ async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> A
     try:
         status = serving_status(answered.message)
     except ValueError as error:
-        return _failed(f"error: health rpc probe failed: {grpc_error('INTERNAL', str(error))}", check)
+        return _failed(f"error: health rpc probe failed: {in_rpc_words('INTERNAL', str(error))}", check)
     if status != _SERVING:
         return _failed(f'service unhealthy (responded with "{_STATUSES.get(status, str(status))}")', check)
     return Answer(verdict=Verdict.SUCCESS, brief="service healthy", parts=check.watch.parts)
@@ -161,7 +162,7 @@ def _in_words(answered: Answered) -> str:
         told = answered.details
         return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {told}"
     code = _CODES[answered.code] if answered.code < len(_CODES) else f"CODE({answered.code})"
-    return f"error: health rpc probe failed: {grpc_error(code, answered.details)}"
+    return f"error: health rpc probe failed: {in_rpc_words(code, answered.details)}"
 
 
 async def _nobody(host: str) -> tuple[str, ...]:

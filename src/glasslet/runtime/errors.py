@@ -57,3 +57,14 @@ class ImagePullFailed(RuntimeCallError):
 
 class RuntimeRejected(RuntimeCallError):
     """The runtime refused."""
+
+
+def rpc_words(error: RuntimeCallError) -> str:
+    """As the Go kubelet prints the error of a call: `rpc error: code = NotFound desc = ...`."""
+    return in_rpc_words(error.code, error.message)
+
+
+def in_rpc_words(code: str, message: str) -> str:
+    """The same of a gRPC status; `code` as in NOT_FOUND, "" for unknown."""
+    name = "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))
+    return f"rpc error: code = {name} desc = {message}"

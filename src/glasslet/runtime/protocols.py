@@ -80,6 +80,12 @@ class RuntimeService(Protocol):
         `wanted` may be asked, when a hint is due, whether it would say anything new."""
 
 
+class Checkpoints(Protocol):
+    """CRI CheckpointContainer, apart because few runtimes have it: RuntimeCallError with code UNIMPLEMENTED."""
+
+    async def checkpoint(self, container: ContainerID, archive: str, timeout: int) -> None: ...
+
+
 class RuntimeStats(Protocol):
     """The statistics calls of CRI RuntimeService, apart because only few ask for them. A runtime may not have them:
     RuntimeCallError with code UNIMPLEMENTED."""

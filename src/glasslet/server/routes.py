@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from glasslet.server import answers
+from glasslet.server.handlers.checkpoint import add_checkpoint
 from glasslet.server.handlers.configz import add_configz
 from glasslet.server.handlers.container_logs import add_container_logs
 from glasslet.server.handlers.debug import add_debug_flags, add_profiling
@@ -18,7 +19,15 @@ from glasslet.server.handlers.stats import add_stats
 from glasslet.server.handlers.streams import add_streams
 from glasslet.server.handlers.system_logs import SYSTEM_LOGS, add_system_logs
 from glasslet.server.routing import Parameters, RouteTable
-from glasslet.server.sources import ConfigZ, HealthCheck, LogSource, PodSource, StatsSource, StreamSource
+from glasslet.server.sources import (
+    CheckpointSource,
+    ConfigZ,
+    HealthCheck,
+    LogSource,
+    PodSource,
+    StatsSource,
+    StreamSource,
+)
 from glasslet.telemetry.metrics.catalog import Metrics
 
 _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
@@ -39,7 +48,7 @@ class RouteSwitches:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """All that the routes need. `streams` None: this agent offers no exec, attach and port-forward; `stats` None: it
-    does not measure."""
+    does not measure; `checkpoints` None: gate ContainerCheckpoint is off."""
 
     pods: PodSource
     logs: LogSource
@@ -48,6 +57,7 @@ class Sources:
     checks: Sequence[HealthCheck]
     streams: StreamSource | None = None
     stats: StatsSource | None = None
+    checkpoints: CheckpointSource | None = None
     set_verbosity: Callable[[int], None] = field(default=lambda _: None)
 
 
@@ -76,6 +86,8 @@ def https_routes(sources: Sources, switches: RouteSwitches) -> RouteTable:
         add_streams(routes, sources.pods, sources.streams)
     add_container_logs(routes, sources.pods, sources.logs, split_streams=switches.split_streams)
     add_configz(routes, sources.configz)
+    if sources.checkpoints is not None:
+        add_checkpoint(routes, sources.pods, sources.checkpoints)
     add_running_pods(routes, sources.pods)
     add_system_logs(routes, enabled=switches.enable_system_log_handler, folder=switches.system_logs)
     add_debug_flags(routes, sources.set_verbosity, enabled=switches.enable_debug_flags_handler)

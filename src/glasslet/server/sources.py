@@ -77,6 +77,17 @@ class StreamSource(Protocol):
         """Runs a command to its end and gives stdout followed by stderr. A failing command is StreamRefused."""
 
 
+class CheckpointSource(Protocol):
+    """Archives of running containers."""
+
+    async def checkpoint(self, pod: Pod, container: str, timeout: int) -> str:
+        """Writes one and gives its path. `timeout` in seconds, 0 for the usual. Raises CheckpointFailed."""
+
+
+class CheckpointFailed(Exception):
+    """There is no archive. Its text is part of the answer."""
+
+
 class StreamRefused(Exception):
     """The session cannot be had. `status`: the HTTP status of the answer."""
 

@@ -174,6 +174,13 @@ class CRIRuntime:
         request = container_pb2.ReopenContainerLogRequest(container_id=container)
         await self._calls.call(Verb.REOPEN_CONTAINER_LOG, request, timeout=self._timeouts.request)
 
+    async def checkpoint(self, container: ContainerID, archive: str, timeout: int) -> None:
+        """Writes the state of a running container to an archive. `timeout` in seconds, at least the usual one. Many
+        runtimes cannot: code UNIMPLEMENTED."""
+        seconds = self._timeouts.checkpoint(timeout)
+        request = container_pb2.CheckpointContainerRequest(container_id=container, location=archive, timeout=seconds)
+        await self._calls.call(Verb.CHECKPOINT_CONTAINER, request, timeout=float(seconds))
+
     # -- inside ------------------------------------------------------------------------------------------------------
 
     async def exec_sync(self, container: ContainerID, command: tuple[str, ...], timeout: float) -> ExecResult:

@@ -19,6 +19,10 @@ class Timeouts(Struct, frozen=True, kw_only=True):
         """The runtime may use all of the grace before it answers."""
         return self.request + max(grace_seconds, 0)
 
+    def checkpoint(self, asked: int) -> int:
+        """Whole seconds; less than the usual is not taken."""
+        return max(int(self.request), asked)
+
     def exec_sync(self, command_seconds: float) -> float | None:
         """The command's own limit comes first; 0 means that it has none."""
         return self.request + command_seconds if command_seconds > 0 else None

@@ -23,6 +23,7 @@ class Verb(StrEnum):
     CONTAINER_STATUS = "ContainerStatus"
     UPDATE_CONTAINER_RESOURCES = "UpdateContainerResources"
     REOPEN_CONTAINER_LOG = "ReopenContainerLog"
+    CHECKPOINT_CONTAINER = "CheckpointContainer"
     EXEC_SYNC = "ExecSync"
     EXEC = "Exec"
     ATTACH = "Attach"

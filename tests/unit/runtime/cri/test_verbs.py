@@ -8,6 +8,7 @@ from glasslet.runtime.cri.messages import methods_of
 from glasslet.runtime.cri.verbs import Verb
 
 OPERATIONS = {
+    "checkpoint_container",
     "attach",
     "container_stats",
     "container_status",
