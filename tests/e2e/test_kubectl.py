@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -18,6 +19,7 @@ from tests.e2e.test_api_pods import api_pod, processes, unmistakable, wait_until
 from tests.fakes.agent import FOR_EVER, NODE, Agent, free_port
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
+from tests.fakes.terminal import Terminal
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -267,3 +269,23 @@ def container(found: Plain) -> Plain:
 
 def restarts(found: Plain) -> int:
     return int(container(found)["restartCount"])
+
+
+def test_exec_with_a_terminal_follows_its_size_and_gives_the_exit_code(controlplane: ControlPlane, shell: str) -> None:
+    command = ("kubectl", "exec", "-it", shell, "--kubeconfig", controlplane.kubeconfig, "--", "sh")
+    with closing(Terminal(*command, rows=33, columns=101)) as terminal:
+        terminal.wait_for("# ")
+        terminal.type("tty; stty size\n")
+        terminal.wait_for("/dev/pts/")
+        # The size comes on a stream of its own, at any time after the shell's first words.
+        terminal.type("while [ \"$(stty size)\" != '33 101' ]; do sleep 0.1; done; echo first-$((1 + 1))\n")
+        terminal.wait_for("first-2")
+        terminal.resize(44, 122)
+        terminal.type("while [ \"$(stty size)\" != '44 122' ]; do sleep 0.1; done; echo then-$((1 + 2))\n")
+        terminal.wait_for("then-3")
+        terminal.type("sleep 1000\n")
+        terminal.type("\x03")
+        terminal.type("echo interrupted-$((1 + 3))\n")
+        terminal.wait_for("interrupted-4")
+        terminal.type("exit 7\n")
+        assert terminal.exit_code() == 7

@@ -130,6 +130,7 @@ class FakeNode:
     configuration: Mapping[str, Any] = field(default_factory=lambda: {"maxPods": 110})
     metrics: Metrics = field(default_factory=lambda: Metrics(node_name="node-1"))
     sick: str | None = None
+    extra_checks: tuple[HealthCheck, ...] = ()
     verbosity: int = 0
 
     def sources(self) -> Sources:
@@ -139,7 +140,7 @@ class FakeNode:
             logs=self.logs,
             configz=lambda: self.configuration,
             metrics=self.metrics,
-            checks=(PING, HealthCheck("syncloop", lambda: self.sick)),
+            checks=(PING, HealthCheck("syncloop", lambda: self.sick), *self.extra_checks),
             streams=self.streams,
             checkpoints=self.checkpoints,
             set_verbosity=self._set_verbosity,

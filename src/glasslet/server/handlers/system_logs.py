@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
+import re
 import stat
 from html import escape
 from urllib.parse import quote
@@ -14,6 +16,9 @@ from glasslet.server import answers
 from glasslet.server.routing import Parameters, Route, RouteTable
 
 SYSTEM_LOGS = "/var/log"
+
+_SNIFFED = 512
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_LOGS) -> None:
@@ -52,7 +57,22 @@ def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
     if not stat.S_ISREG(mode):
         # A fifo or a device could be read for ever.
         return answers.error(403, "403 Forbidden")
-    return _File(full)
+    try:
+        return _File(full, headers={"Content-Type": file_type(full)})
+    except OSError:
+        return answers.error(500, "500 Internal Server Error")
+
+
+def file_type(path: str) -> str:
+    """By the name's ending; where that says nothing by the first bytes, as browsers and Go's file server do. Raises
+    OSError."""
+    kind, packed = mimetypes.guess_type(path)
+    if packed:
+        return "application/x-gzip" if packed == "gzip" else "application/octet-stream"
+    if kind is not None:
+        return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    with open(path, "rb") as file:
+        return "application/octet-stream" if _BINARY.search(file.read(_SNIFFED)) else "text/plain; charset=utf-8"
 
 
 class _File(web.FileResponse):
