@@ -87,7 +87,9 @@ def facts(kind: str, seen: Seen) -> Iterable[str]:
 class Watch:
     """What was seen of one kind of object, and when first (`time.monotonic`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: str = "") -> None:
+        self.version = version
+        """Of the newest event."""
         self.objects: dict[str, Seen] = {}
         self._first: dict[Fact, float] = {}
         self._waiting: dict[Fact, asyncio.Event] = {}
@@ -97,7 +99,9 @@ class Watch:
         """One event of the API server."""
         now = time.monotonic()
         event = msgspec.json.decode(line, type=_Event)
-        name = event.object.metadata.name
+        if event.type == "ERROR":
+            raise ConnectionError(f"the watch failed: {line[:300]!r}")
+        name, self.version = event.object.metadata.name, event.object.metadata.resource_version
         self.objects[name] = event.object
         for fact in facts(event.type, event.object):
             if (name, fact) not in self._first:
@@ -167,14 +171,16 @@ class ClusterClient:
     async def watch(self, path: str) -> Watch:
         """A watch that stands: it tells of whatever happens from now on, and knows what is there."""
         listed = msgspec.json.decode(await self.request("GET", path), type=_List)
-        query = urlencode({"watch": "1", "resourceVersion": listed.metadata.resource_version, "timeoutSeconds": 7200})
-        seen = Watch()
+        seen = Watch(listed.metadata.resource_version)
         seen.objects = {item.metadata.name: item for item in listed.items}
-        answer = await self._session.get(
-            f"{path}?{query}", timeout=aiohttp.ClientTimeout(total=None), read_bufsize=2**22
-        )
-        self._watching.append(self._tasks.create_task(self._follow(answer, seen), name=f"watch {path}"))
+        answer = await self._watch_from(path, seen.version)
+        self._watching.append(self._tasks.create_task(self._follow(path, answer, seen), name=f"watch {path}"))
         return seen
+
+    async def _watch_from(self, path: str, version: str) -> aiohttp.ClientResponse:
+        query = urlencode({"watch": "1", "resourceVersion": version, "timeoutSeconds": 7200})
+        no_limit = aiohttp.ClientTimeout(total=None)
+        return await self._session.get(f"{path}?{query}", timeout=no_limit, read_bufsize=2**22)
 
     async def create(self, pod: dict[str, Any]) -> float:
         """When the request was sent off."""
@@ -214,11 +220,13 @@ class ClusterClient:
         """Of every name, as many at once as there are connections."""
         return await asyncio.gather(*(what(name) for name in names))
 
-    async def _follow(self, answer: aiohttp.ClientResponse, seen: Watch) -> None:
+    async def _follow(self, path: str, answer: aiohttp.ClientResponse, seen: Watch) -> None:
+        """To the end. A watch that the server closes, as it does to readers it finds slow, goes on where it was."""
         try:
-            async with answer:
-                async for line in answer.content:
-                    seen.told(line)
-            seen.ended(EOFError("the API server closed it"))
-        except (aiohttp.ClientError, msgspec.DecodeError) as failure:
+            while True:
+                async with answer:
+                    async for line in answer.content:
+                        seen.told(line)
+                answer = await self._watch_from(path, seen.version)
+        except (aiohttp.ClientError, OSError, msgspec.DecodeError) as failure:
             seen.ended(failure)

@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -124,6 +125,7 @@ def main() -> None:
     amounts = {name: getattr(asked, name) for name in asdict(Extent()) if name != "rest_pods"}
     extent = Extent(**amounts, rest_pods=tuple(sorted(asked.rest_pods)))
     go_kubelet()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that everything is cleared up
     folder = Path(tempfile.mkdtemp(prefix="glb-"))
     runtime = PrivateContainerd(folder / "ctd")
     try:

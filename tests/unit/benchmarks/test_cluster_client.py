@@ -49,6 +49,12 @@ async def test_who_is_missing_is_named() -> None:
         await watch.all_of(["here", "gone"], READY, seconds=0.0)
 
 
+async def test_error_of_the_server_is_no_event() -> None:
+    line = json.dumps({"type": "ERROR", "object": {"metadata": {}, "code": 410}}).encode()
+    with pytest.raises(ConnectionError, match="410"):
+        Watch().told(line)
+
+
 async def test_end_of_the_watch_ends_the_waiting() -> None:
     watch = Watch()
     asked = asyncio.ensure_future(watch.first("web", READY))
