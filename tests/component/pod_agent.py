@@ -79,7 +79,13 @@ class Agent:
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
         )
-        self.report = Reporting(recorder=self.record, events=self.events, clock=self.clock)
+        self.node_events: list[tuple[str, str, str]] = []
+        self.report = Reporting(
+            recorder=self.record,
+            events=self.events,
+            clock=self.clock,
+            node_events=lambda *told: self.node_events.append(told),
+        )
         self.settings = settings or WorkerSettings(limits=BackOffLimits())
         self.workers = PodWorkers(
             services=self.services,

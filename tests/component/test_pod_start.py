@@ -310,3 +310,14 @@ async def test_a_part_of_a_volume_is_bound_before_its_container_is_made() -> Non
         await agent.until_running("main")
         mounts = {m.container_path: m.host_path for m in agent.runtime.container("main").spec.mounts}
         assert mounts["/data"] == "/volumes/data/logs/today"
+
+
+async def test_a_node_without_cluster_dns_is_told_with_the_pod() -> None:
+    # behaviours.md §20: "MissingClusterDNS is an event on the node and on the pod."
+    async with running_agent() as agent:
+        agent.add(pod(dns_policy="ClusterFirst"))
+        await agent.until_running("main")
+        [told] = agent.events.of("MissingClusterDNS")
+        [(type_, reason, message)] = agent.node_events
+        assert (type_, reason) == ("Warning", "MissingClusterDNS")
+        assert told.message == f'pod: "web_default({UID})". {message}'

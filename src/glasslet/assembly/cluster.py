@@ -68,8 +68,15 @@ def settings_of_node(foundation: Foundation) -> NodeSettings:
     return node_settings(foundation.node_name, foundation.options, foundation.configuration, foundation.loaded.gates)
 
 
-def standalone_node(foundation: Foundation, addresses: tuple[str, ...]) -> Node:
-    """The node as it would register, for an agent that registers nowhere: admission asks the same of its pods."""
+def standalone_node(
+    foundation: Foundation, addresses: tuple[str, ...], *, supplemental_groups_policy: bool = False
+) -> Node:
+    """The node as it would register, for an agent that registers nowhere: admission asks the same of its pods.
+    `supplemental_groups_policy`: whether the runtime knows the field of that name."""
     facts = HostFacts(machine=foundation.machine, addresses=addresses, storage=capacity_of(foundation.root.root_dir))
-    inputs = NodeInputs(now=whole_seconds(foundation.clock.now()), facts=facts)
+    inputs = NodeInputs(
+        now=whole_seconds(foundation.clock.now()),
+        facts=facts,
+        supplemental_groups_policy=supplemental_groups_policy,
+    )
     return initial_node(settings_of_node(foundation), inputs).node

@@ -6,7 +6,7 @@ from glasslet.api.quantity import Quantity
 from glasslet.assembly.cgroups import memory_for_pods, memory_throttling_factor
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.resolver import ResolverSource
+from glasslet.host.resolver import ResolverSource, resolver_limits
 from glasslet.node.allocatable import allocatable
 from glasslet.podspec.request import NodeFacts, ResolverFile
 from glasslet.runtime.model import RuntimeHandler
@@ -18,6 +18,15 @@ def machine_allocatable(foundation: Foundation) -> dict[str, Quantity]:
     capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
     reserved = (configuration.kube_reserved, configuration.system_reserved)
     return allocatable(capacity, reserved, configuration.eviction_hard)
+
+
+def tell_resolver_limits(foundation: Foundation) -> None:
+    """An event of the node if pods cannot have what its resolver file says; once, at the start."""
+    configuration = foundation.configuration
+    file, path = ResolverSource(configuration.resolv_conf).look(), configuration.resolv_conf
+    problem = file.problem or resolver_limits(file, path, cluster_domain=configuration.cluster_domain)
+    if problem:
+        foundation.events.node("Warning", "CheckLimitsForResolvConf", problem)
 
 
 class PodNodeFacts:

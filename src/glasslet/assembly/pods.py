@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from glasslet.api.node import Node
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
@@ -27,7 +28,7 @@ from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSid
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.last_known import Remembered, build_last_known
-from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable
+from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
 from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.runtime import RuntimeSide
@@ -117,7 +118,13 @@ def build_pod_side(
         news=lambda: last_known.changed() if last_known is not None else None,
     )
     files = build_pod_files(foundation)
-    report = Reporting(recorder=foundation.record, events=foundation.events.pod, clock=foundation.clock)
+    report = Reporting(
+        recorder=foundation.record,
+        events=foundation.events.pod,
+        clock=foundation.clock,
+        node_events=foundation.events.node,
+    )
+    tell_resolver_limits(foundation)
     probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))
     needs = ConfigurationNeeds(
         mounts=Mounts(),
@@ -150,7 +157,7 @@ def build_pod_side(
         status=_status_services(_status_builder(foundation, runtime), statuses, cluster, probes.manager, finished),
         report=report,
         settings=_settings(foundation),
-        admit=_admission(foundation, host_ips, cluster),
+        admit=_admission(foundation, runtime, host_ips, cluster),
     )
 
     def deliver(updates: Sequence[PodUpdate]) -> None:
@@ -228,11 +235,19 @@ def build_pod_side(
     )
 
 
-def _admission(foundation: Foundation, host_ips: tuple[str, ...], cluster: ClusterSide | None) -> Admit:
+def _admission(
+    foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], cluster: ClusterSide | None
+) -> Admit:
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial)
-    node = standalone_node(foundation, host_ips)
-    return build_admission(foundation, lambda: node, lambda: node)
+    plain = standalone_node(foundation, host_ips)
+    able = standalone_node(foundation, host_ips, supplemental_groups_policy=True)
+
+    def node() -> Node:
+        # Known only once the runtime has told its status.
+        return able if runtime.conditions.supplemental_groups_policy else plain
+
+    return build_admission(foundation, node, node)
 
 
 def _limits(foundation: Foundation) -> Limits:

@@ -176,6 +176,9 @@ class EventSink(Protocol):
         """`type_` is Normal or Warning; `field_path` names a container, "" for the pod."""
 
 
+NodeEventSink = Callable[[str, str, str], None]
+"""Takes events about the node: type, reason, message. Never blocks, never raises."""
+
 Admit = Callable[[Pod, Sequence[Pod]], Admitted | Rejected]
 """`admission`: may this pod run here, beside those that occupy the node?"""
 

@@ -41,6 +41,7 @@ class SandboxCreator:
         self._network_error = network_error
         self._recorder = report.recorder
         self._events = report.events
+        self._node_events = report.node_events
 
     async def create(self, memory: PodMemory, attempt: int) -> None:
         """Runs the sandbox with this attempt. Raises StepFailed."""
@@ -52,6 +53,8 @@ class SandboxCreator:
                 spec = self._make_spec(memory, attempt, handler, dns)
                 for problem in dns.problems:
                     self._events(memory.ref, WARNING, problem.reason, problem.message)
+                    if problem.node_message:
+                        self._node_events(WARNING, problem.reason, problem.node_message)
                 await self._run(memory, spec)
             except (ConfigError, OSError, RuntimeCallError) as error:
                 if memory.pod.metadata.deletion_timestamp is None:

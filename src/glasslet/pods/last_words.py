@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from glasslet.pods.collaborators import PodFiles
+from glasslet.pods.planner.instances import as_container
 from glasslet.pods.steps import PodMemory
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.model import ContainerPhase, ObservedPod
@@ -24,7 +25,8 @@ class LastWords:
         """Reads what is new; forgets instances that are gone."""
         known, fresh = memory.termination_messages, {}
         spec = memory.pod.spec
-        for container in (*spec.init_containers, *spec.containers):
+        ephemeral = map(as_container, spec.ephemeral_containers)
+        for container in (*spec.init_containers, *spec.containers, *ephemeral):
             instances = [c for c in (observed.containers if observed else ()) if c.name == container.name]
             for instance in instances[:SHOWN]:
                 if instance.phase is not ContainerPhase.EXITED:

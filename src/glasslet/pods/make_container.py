@@ -19,7 +19,7 @@ from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
 from glasslet.podspec.container import container_spec
-from glasslet.podspec.errors import ConfigError
+from glasslet.podspec.errors import ConfigError, container_error
 from glasslet.podspec.labels import RESTART_COUNT
 from glasslet.podspec.mounts import sub_paths
 from glasslet.podspec.request import ContainerRequest, NodeFacts
@@ -186,8 +186,13 @@ def _with_attempt(spec: ContainerSpec, attempt: int) -> ContainerSpec:
 
 
 def _target(memory: PodMemory, action: StartContainer, home: _Home) -> ContainerID | None:
-    """The container whose processes an ephemeral container wants to see."""
+    """The container whose processes an ephemeral container wants to see. Raises ConfigError if there is none of its
+    name: seeing nothing instead would look like success."""
     names = {c.name: c.target_container_name for c in memory.pod.spec.ephemeral_containers}
     target = names.get(action.name)
-    instance = home.pod.newest(target) if target else None
-    return instance.id if instance else None
+    if not target:
+        return None
+    instance = home.pod.newest(target)
+    if instance is None:
+        raise container_error(f"unable to find target container {target}")
+    return instance.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glasslet.concurrency.clock import Clock
-from glasslet.pods.collaborators import EventSink
+from glasslet.pods.collaborators import EventSink, NodeEventSink
 from glasslet.record.recorder import Recorder
 
 
@@ -16,3 +16,5 @@ class Reporting:
     recorder: Recorder
     events: EventSink
     clock: Clock
+    node_events: NodeEventSink = lambda type_, reason, message: None
+    """What of a pod's trouble is the node's."""

@@ -26,6 +26,9 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 AnyContainer = Container | EphemeralContainer
 
+MAX_LAST_WORDS = 12 * 1024
+"""Bytes of termination messages that the containers of a pod have together, in equal shares."""
+
 _KILLED = 137
 _VANISHED = "The container could not be located when the pod was terminated"
 _VANISHED_EARLIER = "The container could not be located when the pod was deleted.  The container used to be Running"
@@ -82,6 +85,9 @@ class ContainerStatuses:
             )
             for s in group
         }
+        spec = facts.pod.spec
+        parts = len(spec.containers) + len(spec.init_containers) + len(spec.ephemeral_containers)
+        self._words = MAX_LAST_WORDS // max(parts, 1)
         self._instances: dict[str, list[ObservedContainer]] = {}
         for instance in facts.observed.containers if facts.observed else ():
             self._instances.setdefault(instance.name, []).append(instance)
@@ -207,7 +213,7 @@ class ContainerStatuses:
             terminated=ContainerStateTerminated(
                 exit_code=instance.exit_code,
                 reason=instance.reason or ("Completed" if instance.exit_code == 0 else "Error"),
-                message=": ".join(part for part in (instance.message, left) if part),
+                message=_cut(": ".join(part for part in (instance.message, left) if part), self._words),
                 started_at=_second(instance.started_at),
                 finished_at=_second(instance.finished_at),
                 container_id=self._id(instance.id),
@@ -224,6 +230,11 @@ class ContainerStatuses:
 
     def _id(self, container: ContainerID) -> str:
         return f"{self._runtime}://{container}"
+
+
+def _cut(text: str, limit: int) -> str:
+    data = text.encode()
+    return text if len(data) <= limit else data[:limit].decode(errors="ignore")
 
 
 def _lost(message: str, container_id: str = "") -> ContainerState:

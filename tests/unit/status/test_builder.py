@@ -141,6 +141,24 @@ def test_termination_message_follows_the_runtimes_own() -> None:
     assert shown.state.terminated.message == "runtime said: file said"
 
 
+@pytest.mark.parametrize(("parts", "left"), [(1, 12288), (2, 6144), (3, 4096)])
+def test_containers_share_the_room_for_last_words_equally(parts: int, left: int) -> None:
+    # behaviours §19: "All containers together at most 12 KiB: longer ones are cut to 12288/number of regular, init and
+    # ephemeral containers."
+    gone = instance(exited=1, message="é" * 10000)
+    others = tuple(container(f"other-{n}") for n in range(1, parts))
+    [shown] = [s for s in status(pod(container(), *others), observed(gone)).container_statuses if s.name == "main"]
+    assert shown.state.terminated is not None
+    assert len(shown.state.terminated.message.encode()) == left
+
+
+def test_half_a_character_is_no_last_word() -> None:
+    gone = instance(exited=1, message="a" + "é" * 10000)
+    [shown] = status(pod(), observed(gone)).container_statuses
+    assert shown.state.terminated is not None
+    assert shown.state.terminated.message == "a" + "é" * 6143
+
+
 def test_regular_containers_are_sorted_by_name() -> None:
     # behaviours §5: "Container order in status: regular and ephemeral sorted by name; init in spec order."
     shown = status(pod(container("b"), container("a")), observed())
