@@ -162,7 +162,8 @@ def build_pod_side(
 
     def deliver(updates: Sequence[PodUpdate]) -> None:
         # What an earlier agent left goes first: a new static pod waits for the end of the old one of its name.
-        housekeeping.tidy()
+        if not updates or any(update.kind is UpdateKind.ADD for update in updates):
+            housekeeping.tidy()
         for update in updates:
             with working_for(pod_ref(update.pod)):
                 if update.kind is UpdateKind.ADD:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from glasslet.api.object import PodUID
@@ -40,6 +41,10 @@ RECONCILE_SECONDS = 10.0
 LINGER_SECONDS = 0.5
 """A change that nobody decides by (an address, a container created) waits that long for what comes next: mostly it is
 readiness, and one PATCH tells both."""
+LINGER_IN_A_CROWD = 3.0
+"""At most, when many pods change at once: each is slower then, and every PATCH spared makes all of them faster."""
+_CROWD = 10
+"""Pods at once from which on changes wait longer, in proportion."""
 _BACK_OFF_MIN = 0.1
 _BACK_OFF_MAX = 10.0
 _ENDED = ("Succeeded", "Failed")
@@ -99,6 +104,7 @@ class StatusManager:
         self._took = took
         self._news = news
         self._entries: dict[PodUID, _Entry] = {}
+        self._writers = 0
         self._group: asyncio.TaskGroup | None = None
 
     def publish(self, pod: Pod, status: PodStatus) -> None:
@@ -218,6 +224,7 @@ class StatusManager:
 
     async def _write(self, entry: _Entry, ref: PodRef) -> None:
         delay = _BACK_OFF_MIN
+        self._writers += 1
         try:
             with working_for(ref, station=Station.STATUS):
                 while (known := self._known(entry)) is not None:
@@ -233,6 +240,7 @@ class StatusManager:
                         delay = min(delay * 2, _BACK_OFF_MAX)
         finally:
             entry.task = None
+            self._writers -= 1
 
     async def _step(self, entry: _Entry, ref: PodRef, known: Pod) -> bool:
         """The next request; False when there is nothing to do, or nothing before the watch brings news."""
@@ -253,18 +261,18 @@ class StatusManager:
 
     async def _linger(self, entry: _Entry, known: Pod) -> None:
         """Gives further changes the chance to come along."""
-        due = entry.changed_at + LINGER_SECONDS
         while not entry.finished and not _decides(known.status, entry.status):
-            left = due - asyncio.get_running_loop().time()
+            left = entry.changed_at + self._patience() - asyncio.get_running_loop().time()
             if left <= 0:
                 return
             entry.news.clear()
-            with self._recorder.wait(WaitKind.QUEUE, on="further changes of the status"):
-                try:
-                    async with asyncio.timeout(left):
-                        await entry.news.wait()
-                except TimeoutError:
-                    return
+            with self._recorder.wait(WaitKind.QUEUE, on="further changes of the status"), suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await entry.news.wait()
+
+    def _patience(self) -> float:
+        """Seconds from a change that nobody decides by to its PATCH."""
+        return min(LINGER_SECONDS * max(1.0, self._writers / _CROWD), LINGER_IN_A_CROWD)
 
     async def _patch(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
         assert self._client is not None
