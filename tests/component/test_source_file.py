@@ -135,6 +135,8 @@ async def test_a_bad_file_is_one_finding_and_the_others_stay(running: Source, tm
     write(tmp_path, "more")
     await running.names("more", "web")
     assert len(running.recorder.findings) == 1
+    (tmp_path / "bad.yaml").unlink()
+    await running.until(lambda: running.recorder.findings == [])
 
 
 async def test_atomic_replacement_by_a_mounted_config_map_is_seen(tmp_path: Path) -> None:

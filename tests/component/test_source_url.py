@@ -115,6 +115,12 @@ async def test_a_bad_answer_is_one_finding_and_the_pods_stay(bad: Answer | Fetch
 
 
 @pytest.mark.looptime
+async def test_a_good_answer_takes_the_finding_back() -> None:
+    outcome = await after(100, Server(FetchFailed("no connection"), ok("a")))
+    assert outcome.recorder.findings == []
+
+
+@pytest.mark.looptime
 async def test_an_empty_body_marks_the_source_as_seen_with_no_pods() -> None:
     # behaviours.md §13: "(empty body still marks the source as seen, with no pods)"
     outcome = await after(1, Server(Answer(200, "OK", b"")))

@@ -35,6 +35,7 @@ from glasslet.identity.signer import CertificateSigner
 from glasslet.kubeapi.kubeconfig import Kubeconfig, load_kubeconfig
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class ClientIdentity:
         self._bootstrap: Kubeconfig | None = None
         self._config: Kubeconfig | None = None
         self._told = ""
+        self._trouble = StandingFinding(recorder)
 
     def prepare(self) -> Kubeconfig:
         """The kubeconfig for this agent's API clients. Raises KubeconfigError, OSError."""
@@ -225,12 +227,16 @@ class ClientIdentity:
         """Says once what has to be done for this node when its certificate is no longer good."""
         state = self._state()
         expired = self._expired(state)
-        if expired is None or state.problem == self._told:
+        if expired is None:
+            self._told = ""
+            self._trouble.over()
+            return
+        if state.problem == self._told:
             return
         self._told = state.problem
         text = self._recovery(expired)
         logger.error("client certificate expired", extra={"expired": f"{expired:%FT%TZ}", "recovery": text})
-        self._recorder.finding(text)
+        self._trouble.is_(text)
 
     def _state(self) -> ClientCertificate:
         if self._manager is None:

@@ -24,6 +24,7 @@ from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import AlreadyExists, APIError, Gone
 from glasslet.kubeapi.protocols import APIClient, WatchKind
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,8 @@ class CertificateSigner:
 
     async def wait(self, request: Submitted, seconds: float) -> Issued | Refused:
         """Waits for approval and signature, `seconds` at most."""
-        reminder = asyncio.get_running_loop().call_later(_PATIENCE, self._remind, request)
+        overdue = StandingFinding(self._recorder)
+        reminder = asyncio.get_running_loop().call_later(_PATIENCE, self._remind, request, overdue)
         try:
             with self._recorder.wait(WaitKind.API_CALL, on=f"approval and signing of {request.name}"):
                 async with asyncio.timeout(seconds):
@@ -92,11 +94,12 @@ class CertificateSigner:
             return Refused(f"signing request {request.name} was neither approved nor denied in {seconds:.0f} s")
         finally:
             reminder.cancel()
+            overdue.over()
 
-    def _remind(self, request: Submitted) -> None:
+    def _remind(self, request: Submitted, overdue: StandingFinding) -> None:
         text = waiting_for_approval(request.name, request.signer)
         logger.warning("signing request waits for approval", extra={"request": request.name, "signer": request.signer})
-        self._recorder.finding(text)
+        overdue.is_(text)
 
     async def _end_of(self, request: Submitted) -> Issued | Refused:
         while True:

@@ -20,6 +20,7 @@ from glasslet.node.image_disk import ImageFilesystems, check_image_disk
 from glasslet.node.inputs import HostFacts, NodeEvent
 from glasslet.node.settings import NodeSettings
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import Image, RuntimeInfo
@@ -78,6 +79,7 @@ class FactKeeper:
         self._images = images
         self._threads = threads
         self._recorder = recorder
+        self._trouble: dict[str, StandingFinding] = {}
         self._on_change: list[Callable[[], None]] = []
         self.facts = HostFacts(machine=machine)
         self.gathered = asyncio.Event()
@@ -136,10 +138,13 @@ class FactKeeper:
 
     async def _in_thread(self, call: Callable[[], T], on: str) -> T | None:
         try:
-            return await self._threads.run(call, on=on, kind=WaitKind.ADMISSION, within=_HOST_SECONDS)
+            found = await self._threads.run(call, on=on, kind=WaitKind.ADMISSION, within=_HOST_SECONDS)
         except (NodeAddressUnknown, OSError) as error:
-            self._recorder.finding(f"{on}: {error}")
+            self._trouble.setdefault(on, StandingFinding(self._recorder)).is_(f"{on}: {error}")
             return None
+        if on in self._trouble:
+            self._trouble.pop(on).over()
+        return found
 
 
 async def _repeat(read: Callable[[], Awaitable[None]], seconds: float) -> None:

@@ -17,6 +17,7 @@ from glasslet.node.reconcile import reconcile
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Registration:
         self._recorder = recorder
         self._reset_extended = reset_extended
         self._metrics = metrics
+        self._trouble = StandingFinding(recorder)
         self.problem: APIError | None = None
         """What the last try failed with; None while all is well."""
 
@@ -73,8 +75,9 @@ class Registration:
                 problem = self.problem = error
             else:
                 self.problem = None
+                self._trouble.over()
                 return node, composed.events
-            self._recorder.finding(f"node not registered: {problem}")
+            self._trouble.is_(f"node not registered: {problem}")
             if isinstance(problem, Throttled):
                 delay = max(delay, problem.retry_after)
             with self._recorder.wait(WaitKind.BACK_OFF, on="registration of the node"):

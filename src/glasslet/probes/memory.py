@@ -18,6 +18,7 @@ from msgspec import Struct
 from glasslet.api.object import ContainerID
 from glasslet.host.state_file import StateFile
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.facts import ProbeOutcome
 
@@ -60,7 +61,7 @@ class ProbeMemory:
         self._file = StateFile(path=path, kind=_State, version=VERSION, what="probe results", finding=recorder.finding)
         self._passing = passing
         self._threads = threads
-        self._recorder = recorder
+        self._trouble = StandingFinding(recorder)
         self._dirty = asyncio.Event()
         self._carry_over = True
         self._written: _State | None = None
@@ -108,8 +109,9 @@ class ProbeMemory:
         try:
             await self._threads.run(lambda: self._file.write(state), on="file of probe results", kind=WaitKind.QUEUE)
         except OSError as error:
-            self._recorder.finding(f"probe results cannot be written to {self._path}: {error.strerror}")
+            self._trouble.is_(f"probe results cannot be written to {self._path}: {error.strerror}")
             return False
+        self._trouble.over()
         self._written = state
         return True
 

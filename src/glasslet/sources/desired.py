@@ -76,11 +76,16 @@ class DesiredPods:
             self._deliver(merged.updates)
 
     def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
+        for pod in self._duplicates[source] - duplicates:
+            self._recorder.withdrawn(_duplicate(pod, source), pod=pod)
         for pod in sorted(duplicates - self._duplicates[source]):
-            text = (
-                f"Error validating pod {pod.name}_{pod.namespace}({pod.uid}) from {source}"
-                f' due to duplicate pod name "{pod.name}", ignoring'
-            )
-            self._recorder.finding(text, pod=pod)
+            self._recorder.finding(_duplicate(pod, source), pod=pod)
             _log.warning("duplicate pod ignored", extra={"pod": str(pod), "source": source})
         self._duplicates[source] = duplicates
+
+
+def _duplicate(pod: PodRef, source: str) -> str:
+    return (
+        f"Error validating pod {pod.name}_{pod.namespace}({pod.uid}) from {source}"
+        f' due to duplicate pod name "{pod.name}", ignoring'
+    )

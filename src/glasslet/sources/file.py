@@ -84,6 +84,8 @@ class FileSource:
             if text not in self._reported:
                 self._recorder.finding(text)
                 _log.warning("manifest problem", extra={"problem": text})
+        for text in self._reported - findings.keys():
+            self._recorder.withdrawn(text)
         self._reported = frozenset(findings)
         pods = self._files.pods()
         if pods is None or (self._delivered is not None and _same(pods, self._delivered)):

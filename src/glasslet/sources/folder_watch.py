@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable
 
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.sources.inotify import Event, Inotify, Mask
 
 _log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class FolderWatch:
         self, *, folders: Callable[[], frozenset[str]], recorder: Recorder, open_inotify: Opener = Inotify
     ) -> None:
         self._folders = folders
-        self._recorder = recorder
+        self._trouble = StandingFinding(recorder)
         self._open_inotify = open_inotify
         self._inotify: Inotify | None = None
         self._watched: dict[int, str] = {}
@@ -65,6 +66,7 @@ class FolderWatch:
             self._not_watching(error, now)
         else:
             self._back_off = _RETRY_SECONDS
+            self._trouble.over()
         return len(self._watched) > before
 
     async def wait(self, timeout: float) -> set[str] | None:
@@ -108,7 +110,7 @@ class FolderWatch:
         self._retry_at = now + self._back_off
         self._back_off = min(2 * self._back_off, _MAX_RETRY_SECONDS)
         reason = error.strerror or str(error)
-        self._recorder.finding(f"manifest folders cannot be watched, only looked at from time to time: {reason}")
+        self._trouble.is_(f"manifest folders cannot be watched, only looked at from time to time: {reason}")
         _log.warning("cannot watch manifests", extra={"reason": reason, "retry_seconds": self._back_off})
 
     def _on_events(self, events: list[Event]) -> None:

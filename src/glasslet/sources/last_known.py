@@ -22,6 +22,7 @@ from glasslet.api.pod import Pod
 from glasslet.host.state_file import StateFile
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class LastKnownPods:
         self._recall = recall
         self._threads = threads
         self._recorder = recorder
+        self._trouble = StandingFinding(recorder)
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
@@ -125,8 +127,9 @@ class LastKnownPods:
         try:
             await self._threads.run(lambda: self._file.write(state), on="file of last known pods", kind=WaitKind.QUEUE)
         except OSError as error:
-            self._recorder.finding(f"last known pods cannot be written to {self._file.path}: {error.strerror}")
+            self._trouble.is_(f"last known pods cannot be written to {self._file.path}: {error.strerror}")
             return False
+        self._trouble.over()
         return True
 
     def _write_at_the_end(self) -> None:

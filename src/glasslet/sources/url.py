@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from glasslet.api.pod import Pod
 from glasslet.config.documents import DocumentError, load_documents
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 from glasslet.sources.manifest import MAX_BYTES, ManifestReader, Problem
 from glasslet.sources.manifest_fetch import Answer, FetchFailed, fetch, without_password
@@ -54,6 +55,7 @@ class URLSource:
         self._shown_url = without_password(config.url)
         self._last_body: bytes | None = None
         self._reported: str | None = None
+        self._trouble = StandingFinding(recorder)
 
     async def run(self) -> None:
         """Runs until cancelled."""
@@ -104,12 +106,13 @@ class URLSource:
     def _failed(self, reason: str) -> None:
         if reason != self._reported:
             self._reported = reason
-            self._recorder.finding(f"pods from {self._shown_url}: {reason}")
+            self._trouble.is_(f"pods from {self._shown_url}: {reason}")
             _log.warning("cannot read pods from URL", extra={"url": self._shown_url, "reason": reason})
 
     def _recovered(self) -> None:
         if self._reported is not None:
             self._reported = None
+            self._trouble.over()
             _log.info("reading pods from URL works again", extra={"url": self._shown_url})
 
 

@@ -31,6 +31,7 @@ from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
 
@@ -65,7 +66,7 @@ class _Entry:
 
     __slots__ = (
         *("accepted", "accepted_uid", "changed_at", "deleted", "finished"),
-        *("news", "pod", "status", "task", "version", "written"),
+        *("news", "pod", "refusal", "status", "task", "version", "written"),
     )
 
     def __init__(self, pod: Pod, status: PodStatus) -> None:
@@ -79,6 +80,7 @@ class _Entry:
         self.version = ""
         self.written: Pod | None = None
         """The answer to the last PATCH, as long as the watch is behind it."""
+        self.refusal: StandingFinding | None = None
         self.finished = False
         self.deleted = ""
         """UID of the object whose deletion the API accepted."""
@@ -284,6 +286,8 @@ class StatusManager:
             with self._recorder.station(Station.STATUS, detail=ours.phase):
                 try:
                     entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
+                    if entry.refusal is not None:
+                        entry.refusal.over()
                     if urgent:
                         self._recorder.observed(READY_ACCEPTED, _ready(known.status), _ready(ours))
                     known = entry.written
@@ -293,7 +297,8 @@ class StatusManager:
                     if there.metadata.uid != uid:
                         raise
                     # No repetition helps: said once, and again only when the status changes.
-                    self._recorder.finding(f"API server refuses the status of the pod: {error.message}", pod=ref)
+                    entry.refusal = entry.refusal or StandingFinding(self._recorder, pod=ref)
+                    entry.refusal.is_(f"API server refuses the status of the pod: {error.message}")
         entry.accepted, entry.accepted_uid, entry.version = ours, uid, known.metadata.resource_version
         if body is not None and self._took is not None and entry.status is ours:
             self._took(asyncio.get_running_loop().time() - entry.changed_at)

@@ -114,3 +114,10 @@ def test_pods_are_told_as_their_source_gave_them(world: World) -> None:
     given = pod()
     world.desired.update_source("http", [given])
     assert world.desired.given_by("http") == [given]
+
+
+def test_a_duplicate_that_is_gone_is_no_finding_any_more(world: World) -> None:
+    world.desired.update_source("file", [pod(uid="1"), pod(uid="2")])
+    assert len(world.recorder.findings) == 1
+    world.desired.update_source("file", [pod(uid="1")])
+    assert world.recorder.findings == []

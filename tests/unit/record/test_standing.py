@@ -1,0 +1,38 @@
+"""A finding that stands as long as its cause."""
+
+from __future__ import annotations
+
+from glasslet.record.standing import StandingFinding
+from glasslet.record.store import Record
+from tests.builders.record import WEB
+
+
+def test_a_finding_is_there_until_its_cause_is_gone() -> None:
+    record = Record()
+    trouble = StandingFinding(record)
+    trouble.is_("no connection")
+    assert record.findings() == ["no connection"]
+    trouble.over()
+    assert record.findings() == []
+
+
+def test_a_new_text_takes_the_place_of_the_old_one() -> None:
+    record = Record()
+    trouble = StandingFinding(record)
+    trouble.is_("no connection")
+    trouble.is_("refused")
+    assert record.findings() == ["refused"]
+
+
+def test_a_cause_that_comes_back_is_told_again() -> None:
+    record = Record()
+    trouble = StandingFinding(record, pod=WEB)
+    for _ in range(2):
+        trouble.is_("no connection")
+        trouble.is_("no connection")
+        trouble.over()
+        trouble.over()
+    known = record.of(WEB)
+    assert known is not None
+    assert known.findings() == ()
+    assert len(known.events) == 4
