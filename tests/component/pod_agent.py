@@ -19,6 +19,9 @@ from glasslet.pods.collaborators import ConfigurationData, RuntimeHandlers
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resize.allocations import Allocations, Judge
+from glasslet.pods.resize.checkpoint import ByPod
+from glasslet.pods.resize.decision import Granted
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status_keeper import StatusServices
@@ -41,6 +44,19 @@ class _NoFigures:
 
 
 @dataclass
+class KeptResizes:
+    """The files of resized pods."""
+
+    last: tuple[ByPod, ByPod] = field(default_factory=lambda: ({}, {}))
+
+    def save(self, allocated: ByPod, actuated: ByPod) -> None:
+        self.last = dict(allocated), {uid: dict(resources) for uid, resources in actuated.items()}
+
+    async def saved(self) -> None:
+        await asyncio.sleep(0)
+
+
+@dataclass
 class Node:
     """What outlives an agent: the runtime, the disk."""
 
@@ -49,6 +65,9 @@ class Node:
     files: FakePodFiles = field(default_factory=FakePodFiles)
     cgroups: FakeCgroups = field(default_factory=FakeCgroups)
     data: ConfigurationData = field(default_factory=StandaloneData)
+    kept: KeptResizes = field(default_factory=KeptResizes)
+    judge: Judge = lambda wanted, allocated, others: Granted()
+    memory_in_use: int | None = None
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
 
 
@@ -67,6 +86,13 @@ class Agent:
         self.network_error: str | None = None
         self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=_NoFigures(), clock=self.clock)
         self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.allocations = Allocations(
+            judge=lambda wanted, allocated, others: node.judge(wanted, allocated, others),
+            kept=node.kept,
+            clock=self.clock,
+            before=node.kept.last,
+            ready=lambda: self.sources_ready,
+        )
         self.services = PodServices(
             runtime=node.runtime,
             observed=self.observed,
@@ -78,6 +104,8 @@ class Agent:
             handlers=node.handlers,
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
+            allocations=self.allocations,
+            memory_in_use=self._memory_in_use,
         )
         self.node_events: list[tuple[str, str, str]] = []
         self.report = Reporting(
@@ -95,6 +123,7 @@ class Agent:
                 probes=self._probes,
                 host_ips=lambda: ("192.0.2.1",),
                 finished=self.statuses.finish,
+                resizing=self.allocations.view,
             ),
             report=self.report,
             settings=self.settings,
@@ -102,6 +131,10 @@ class Agent:
         self.housekeeping = Housekeeping(
             observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready
         )
+
+    async def _memory_in_use(self, container: ContainerID) -> int | None:
+        await asyncio.sleep(0)
+        return self.node.memory_in_use
 
     def _probes(self, ref: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
         return self.outcomes

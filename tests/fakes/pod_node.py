@@ -102,10 +102,22 @@ class FakeCgroups:
 
     def __init__(self) -> None:
         self.made: set[PodUID] = set()
+        self.given: list[Pod] = []
+        """What pods were let have, one after the other."""
+        self.problem: OSError | None = None
 
     async def ensure(self, pod: Pod) -> str:
         self.made.add(PodUID(pod.metadata.uid))
         return f"/kubepods/pod{pod.metadata.uid}"
+
+    async def widen(self, old: Pod, new: Pod) -> None:
+        await asyncio.sleep(0)
+        if self.problem is not None:
+            raise self.problem
+
+    async def adjust(self, pod: Pod) -> None:
+        await asyncio.sleep(0)
+        self.given.append(pod)
 
     async def remove(self, ref: PodRef) -> None:
         self.made.discard(ref.uid)

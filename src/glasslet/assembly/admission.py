@@ -17,7 +17,7 @@ from glasslet.pods.collaborators import Admit
 from glasslet.runtime.admission import Admitted, Rejected
 
 
-def build_admission(foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node]) -> Admit:
+def build_admission(foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node]) -> PodAdmission:
     """`node`: the node as last known; `initial`: as it would register, for a node object that says nothing yet of what
     pods may have."""
     configuration, gates = foundation.configuration, foundation.loaded.gates
@@ -26,7 +26,7 @@ def build_admission(foundation: Foundation, node: Callable[[], Node], initial: C
         return node().status.allocatable or initial().status.allocatable
 
     sysctls = (*safe_sysctls(foundation.machine.kernel_version), *configuration.allowed_unsafe_sysctls)
-    admission = PodAdmission(
+    return PodAdmission(
         node=node,
         allocatable=allocatable,
         before=(sysctl_rule(sysctls),),
@@ -35,6 +35,10 @@ def build_admission(foundation: Foundation, node: Callable[[], Node], initial: C
             pod_level_resources_rule(enabled=gates.enabled("PodLevelResources")),
         ),
     )
+
+
+def counting(foundation: Foundation, admission: Admit) -> Admit:
+    """Admission whose refusals and victims are counted: that of pods that come."""
 
     def counted(pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
         verdict = admission(pod, others)

@@ -65,6 +65,12 @@ class RuntimeDefaultCgroups:
         """No parent of ours."""
         return ""
 
+    async def widen(self, old: Pod, new: Pod) -> None:
+        """The containers alone have limits."""
+
+    async def adjust(self, pod: Pod) -> None:
+        """The same."""
+
     async def remove(self, ref: PodRef) -> None:
         """The runtime removes what it made."""
 
@@ -97,12 +103,16 @@ def memory_throttling_factor(foundation: Foundation) -> float | None:
     return foundation.configuration.memory_throttling_factor if on else None
 
 
+def resources_for_pods(foundation: Foundation) -> dict[str, Quantity]:
+    """CPU and memory of the machine less reservations."""
+    configuration, machine = foundation.configuration, foundation.machine
+    capacity = {"cpu": Quantity(machine.cpu_count), "memory": Quantity(machine.memory_capacity)}
+    return dict(for_pods(capacity, reservations(configuration.system_reserved, configuration.kube_reserved)))
+
+
 def memory_for_pods(foundation: Foundation) -> int:
     """Bytes: the machine's memory less reservations."""
-    configuration = foundation.configuration
-    capacity = {"memory": Quantity(foundation.machine.memory_capacity)}
-    reserved = reservations(configuration.system_reserved, configuration.kube_reserved)
-    return for_pods(capacity, reserved)["memory"].value()
+    return resources_for_pods(foundation)["memory"].value()
 
 
 async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from glasslet.api.object import ContainerID
 from glasslet.assembly.cgroups import CgroupSide
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
 from glasslet.assembly.foundation import Foundation
@@ -12,7 +13,9 @@ from glasslet.host.layout import LogLayout
 from glasslet.host.pod_files import PodFiles
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.collaborators import RuntimeHandlers, Volumes
+from glasslet.pods.resize.allocations import Allocations
 from glasslet.podspec.hostname import pod_hostname
+from glasslet.runtime.errors import RuntimeCallError
 
 
 def log_layout(foundation: Foundation) -> LogLayout:
@@ -39,6 +42,7 @@ def build_pod_services(
     configuration: ConfigurationSide,
     cgroups: CgroupSide,
     handlers: RuntimeHandlers,
+    allocations: Allocations,
 ) -> PodServices:
     """All of it, from the sides of the agent."""
     return PodServices(
@@ -53,4 +57,16 @@ def build_pod_services(
         handlers=handlers,
         network_error=runtime.conditions.network_error,
         cgroup_lost=cgroups.lost,
+        allocations=allocations,
+        memory_in_use=partial(_memory_in_use, runtime),
     )
+
+
+async def _memory_in_use(runtime: RuntimeSide, container: ContainerID) -> int | None:
+    try:
+        used = await runtime.connection.runtime.container_stats(container)
+    except RuntimeCallError as error:
+        if error.code == "UNIMPLEMENTED":
+            return None
+        raise
+    return None if used.memory is None else used.memory.usage or used.memory.working_set

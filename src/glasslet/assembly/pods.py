@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from glasslet.admission.chain import PodAdmission
 from glasslet.api.node import Node
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -16,7 +17,7 @@ from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
-from glasslet.assembly.admission import build_admission
+from glasslet.assembly.admission import build_admission, counting
 from glasslet.assembly.api_pods import Listeners, api_creation, build_api_source, build_mirrors
 from glasslet.assembly.cgroups import (
     CgroupSide,
@@ -31,6 +32,7 @@ from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
 from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
 from glasslet.assembly.probes import ProbeSide, build_probe_side
+from glasslet.assembly.resizes import build_resizes
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.runtime_handlers import build_runtime_handlers
 from glasslet.assembly.sources import build_static_sources, source_kinds
@@ -40,11 +42,12 @@ from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.mounts import Mounts
 from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
-from glasslet.pods.collaborators import Admit, StatusBuilder
+from glasslet.pods.collaborators import StatusBuilder
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
@@ -144,6 +147,8 @@ def build_pod_side(
         if mirrors is not None and is_static(pod):
             mirrors.wake()
 
+    admission = _admission(foundation, runtime, host_ips, cluster)
+    resizes = build_resizes(foundation, needs.node, admission, sources_ready=lambda: desired.ready())
     workers = PodWorkers(
         services=build_pod_services(
             runtime,
@@ -153,11 +158,14 @@ def build_pod_side(
             configuration,
             cgroups,
             build_runtime_handlers(foundation, runtime, files),
+            resizes.allocations,
         ),
-        status=_status_services(_status_builder(foundation, runtime), statuses, cluster, probes.manager, finished),
+        status=_status_services(
+            _status_builder(foundation, runtime), statuses, cluster, probes.manager, finished, resizes.allocations
+        ),
         report=report,
         settings=_settings(foundation),
-        admit=_admission(foundation, runtime, host_ips, cluster),
+        admit=counting(foundation, admission),
     )
 
     def deliver(updates: Sequence[PodUpdate]) -> None:
@@ -194,7 +202,12 @@ def build_pod_side(
         wanted=lambda uid: desired.get(uid) is not None,
     )
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
-    upkeep = {**cgroups.services, "progress of pods": progress.run}
+    upkeep = {
+        **cgroups.services,
+        "progress of pods": progress.run,
+        "resizes written down": resizes.kept.run,
+        "waiting resizes": resizes.retrying(workers, lambda: desired.ready()),
+    }
     upkeep["image garbage collection"] = build_image_collection(foundation, runtime, workers.snapshot).run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
@@ -238,7 +251,7 @@ def build_pod_side(
 
 def _admission(
     foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], cluster: ClusterSide | None
-) -> Admit:
+) -> PodAdmission:
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial)
     plain = standalone_node(foundation, host_ips)
@@ -279,6 +292,7 @@ def _status_services(
     cluster: ClusterSide | None,
     probes: ProbeManager,
     finished: Callable[[Pod, PodStatus], None],
+    allocations: Allocations,
 ) -> StatusServices:
     return StatusServices(
         build=probes.following(build),
@@ -287,6 +301,7 @@ def _status_services(
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
         host_ips=cluster.node.host_ips if cluster is not None else tuple,
         finished=finished,
+        resizing=allocations.view,
     )
 
 

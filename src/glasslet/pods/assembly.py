@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.pods.backoff import BackOffLimits
@@ -26,6 +27,8 @@ from glasslet.pods.post_start import PostStart
 from glasslet.pods.prepare_pod import PodPreparer
 from glasslet.pods.remove_pod import PodRemover
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resize.allocations import Allocations
+from glasslet.pods.resize.resizer import MemoryInUse, PodResizer
 from glasslet.pods.runtime_handlers import PodRuntimeHandlers
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.start_container import ContainerStarter
@@ -37,6 +40,10 @@ from glasslet.runtime.protocols import RuntimeService
 def default_handlers() -> RuntimeHandlers:
     """No classes, and a runtime that says nothing of its handlers."""
     return PodRuntimeHandlers(classes=None, handlers=tuple, ids=None)
+
+
+async def _untold(_container: ContainerID) -> None:
+    """For runtimes without statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,8 @@ class PodServices:
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
+    allocations: Allocations = field(default_factory=Allocations)
+    memory_in_use: MemoryInUse = _untold
     cgroup_lost: Callable[[Pod], bool] = lambda pod: False
     """Whether the cgroup that the pod should have is not there."""
 
@@ -94,6 +103,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         maker=maker,
         post_start=PostStart(hooks=hooks, killer=killer, report=report),
         files=files,
+        allocations=services.allocations,
         report=report,
     )
     verbs = Verbs(
@@ -110,5 +120,14 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         killer=killer,
         stopper=PodStopper(runtime=runtime, observed=observed, killer=killer, report=report),
         remover=PodRemover(runtime=runtime, observed=observed, files=files),
+        resizer=PodResizer(
+            runtime=runtime,
+            observed=observed,
+            cgroups=services.cgroups,
+            allocations=services.allocations,
+            in_use=services.memory_in_use,
+            node=node,
+            report=report,
+        ),
     )
     return Executor(verbs=verbs, limits=limits, clock=report.clock)

@@ -153,6 +153,12 @@ class Cgroups(Protocol):
     async def ensure(self, pod: Pod) -> str:
         """Makes the pod's cgroup; the cgroup parent for its sandbox, "" where the runtime's default applies."""
 
+    async def widen(self, old: Pod, new: Pod) -> None:
+        """Lets the pod have as much as either says, before its containers change from one to the other. OSError."""
+
+    async def adjust(self, pod: Pod) -> None:
+        """Lets the pod have what it says now. Raises OSError."""
+
     async def remove(self, ref: PodRef) -> None: ...
 
 

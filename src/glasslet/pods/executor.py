@@ -21,6 +21,7 @@ from glasslet.pods.planner import (
     KillContainer,
     PreparePod,
     RemoveContainer,
+    ResizePod,
     Role,
     StartContainer,
     StopOldSandbox,
@@ -29,6 +30,7 @@ from glasslet.pods.planner.sidecars import is_sidecar
 from glasslet.pods.post_start import post_start_of
 from glasslet.pods.prepare_pod import PodPreparer
 from glasslet.pods.remove_pod import PodRemover
+from glasslet.pods.resize.resizer import PodResizer
 from glasslet.pods.start_container import ContainerStarter
 from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.pods.stop_pod import PodStopper
@@ -47,6 +49,7 @@ class Verbs:
         killer: ContainerKiller,
         stopper: PodStopper,
         remover: PodRemover,
+        resizer: PodResizer,
     ) -> None:
         self.preparer = preparer
         self.sandboxes = sandboxes
@@ -54,6 +57,7 @@ class Verbs:
         self.killer = killer
         self.stopper = stopper
         self.remover = remover
+        self.resizer = resizer
 
 
 class Executor:
@@ -80,6 +84,10 @@ class Executor:
     async def refresh(self, memory: PodMemory) -> None:
         """Brings what changed into the volumes of a running pod."""
         await self._verbs.preparer.refresh(memory)
+
+    def resized(self, memory: PodMemory) -> None:
+        """All that runs of the pod has what it was granted."""
+        self._verbs.resizer.complete(memory)
 
     async def stop(self, memory: PodMemory, *, grace: int) -> None:
         """Stops all that runs of the pod within `grace` seconds. Raises StepFailed."""
@@ -126,6 +134,8 @@ class Executor:
             case StartContainer():
                 self._count_restart(memory, action)
                 await verbs.starter.start(memory, action)
+            case ResizePod():
+                await verbs.resizer.resize(memory, action.containers)
             case _:
                 assert_never(action)
 

@@ -10,6 +10,7 @@ from glasslet.pods.planner import StartContainer
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.post_start import PostStart
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.steps import PodMemory, runtime_failed
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
@@ -30,6 +31,7 @@ class ContainerStarter:
         maker: ContainerMaker,
         post_start: PostStart,
         files: PodFiles,
+        allocations: Allocations,
         report: Reporting,
     ) -> None:
         self._runtime = runtime
@@ -37,6 +39,7 @@ class ContainerStarter:
         self._maker = maker
         self._post_start = post_start
         self._files = files
+        self._allocations = allocations
         self._recorder = report.recorder
         self._events = report.events
 
@@ -62,6 +65,7 @@ class ContainerStarter:
         except NameReserved:
             await self._refresh(memory, action)
             return None
+        self._allocations.actuate(memory.ref.uid, action.name, action.container.resources)
         self._events(memory.ref, NORMAL, "Created", f"Created container: {action.name}", path)
         return instance
 

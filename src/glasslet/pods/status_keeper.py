@@ -18,7 +18,7 @@ from glasslet.pods.api_status import taken_over
 from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
 from glasslet.pods.steps import PodMemory
-from glasslet.runtime.facts import ProbeOutcome, StatusFacts, Waiting
+from glasslet.runtime.facts import ProbeOutcome, Resizing, StatusFacts, Waiting
 from glasslet.runtime.model import ObservedPod
 
 ENDED = ("Succeeded", "Failed")
@@ -34,6 +34,7 @@ class StatusServices:
     probes: ProbeOutcomes
     host_ips: Callable[[], tuple[str, ...]]
     finished: Callable[[Pod, PodStatus], None]
+    resizing: Callable[[Pod, str], Resizing] = lambda pod, error: Resizing()
 
 
 class _Inputs(Struct, frozen=True, kw_only=True):
@@ -46,6 +47,7 @@ class _Inputs(Struct, frozen=True, kw_only=True):
     probes: dict[ContainerID, ProbeOutcome]
     termination_messages: dict[ContainerID, str]
     host_ips: tuple[str, ...]
+    resizing: Resizing
 
     def same_as(self, other: _Inputs | None) -> bool:
         """Whether nothing changed. Pods and snapshots are never changed, only replaced."""
@@ -58,6 +60,7 @@ class _Inputs(Struct, frozen=True, kw_only=True):
             and self.probes == other.probes
             and self.termination_messages == other.termination_messages
             and self.host_ips == other.host_ips
+            and self.resizing == other.resizing
         )
 
 
@@ -94,6 +97,7 @@ class StatusKeeper:
             probes=dict(self._services.probes(pod_ref(memory.pod))),
             termination_messages=dict(memory.termination_messages),
             host_ips=self._services.host_ips(),
+            resizing=self._services.resizing(memory.pod, memory.resize_error),
         )
         if inputs.same_as(self._believed):
             return
@@ -122,6 +126,7 @@ class StatusKeeper:
                 terminating=not isinstance(state, Syncing),
                 finished=isinstance(state, Terminated | Finished),
                 host_ips=inputs.host_ips,
+                resizing=inputs.resizing,
             )
         )
 

@@ -17,11 +17,13 @@ from glasslet.pods.lifecycle import Syncing
 from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resize.allocations import Allocations, unfinished
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusKeeper
 from glasslet.pods.steps import PodMemory, Retry, StepFailed
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.model import ObservedPod
 
 
 class Quiet(Struct, frozen=True, kw_only=True):
@@ -56,6 +58,7 @@ class PodSync:
         report: Reporting,
         settings: WorkerSettings,
         cgroup_lost: Callable[[Pod], bool] = lambda pod: False,
+        allocations: Allocations,
     ) -> None:
         self._executor = executor
         self._observed = observed
@@ -66,6 +69,7 @@ class PodSync:
         self._clock = report.clock
         self._settings = settings
         self._cgroup_lost = cgroup_lost
+        self._allocations = allocations
 
     async def settle(
         self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool], still_waits: StillWaits
@@ -79,6 +83,7 @@ class PodSync:
             await self._last_words.read(memory, seen)
             found = plan(self._input(memory, keeper))
             self._take_over_waiting(memory, found)
+            self._finish_resize(memory, seen)
             keeper.tell(memory, seen, Syncing())
             if found.past_deadline:
                 return PastDeadline()
@@ -127,6 +132,7 @@ class PodSync:
             sandbox_attempt_from=memory.sandbox_attempt_from,
             started_at=keeper.started_at(observed),
             cgroup_lost=self._cgroup_lost(memory.pod),
+            actuated=self._allocations.actuated(memory.pod),
         )
 
     async def _act(self, memory: PodMemory, found: Plan) -> None:
@@ -146,6 +152,11 @@ class PodSync:
         until = self._clock.now() + timedelta(seconds=jittered(self._settings.short_pause))
         wait = PlannedWait(kind=WaitKind.BACK_OFF, on=f"effect of {actions}", until=until)
         return Quiet(waits=(*found.waits, wait), next_at=min(until, found.next_at or until))
+
+    def _finish_resize(self, memory: PodMemory, seen: ObservedPod | None) -> None:
+        running = [instance.name for instance in seen.running()] if seen is not None else []
+        if not unfinished(memory.pod, running, self._allocations.actuated(memory.pod)):
+            self._executor.resized(memory)
 
     def _take_over_waiting(self, memory: PodMemory, found: Plan) -> None:
         """Keeps a back-off visible until the next start succeeds, and tells of it once."""

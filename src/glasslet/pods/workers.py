@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 
 from glasslet.api.meta import ObjectMeta
@@ -77,6 +78,7 @@ class PodWorkers:
         self._status = status
         self._report = report
         self._settings = settings
+        services.allocations.subscribe(lambda: self.retry_resizes("pod_resized"))
         self._executor = build_executor(services, report, settings.limits)
         self._last_words = LastWords(files=services.files, recorder=report.recorder)
         self._names = NameQueue(report.recorder)
@@ -90,6 +92,7 @@ class PodWorkers:
             report=report,
             settings=settings,
             cgroup_lost=services.cgroup_lost,
+            allocations=services.allocations,
         )
 
     async def run(self) -> None:
@@ -105,9 +108,19 @@ class PodWorkers:
         uid = pod_ref(update.pod).uid
         worker = self._workers.get(uid)
         if worker is not None:
-            worker.deliver(update)
+            pod = self._services.allocations.take(update.pod, lambda: self._others(uid))
+            worker.deliver(update if pod is update.pod else msgspec.structs.replace(update, pod=pod))
         elif update.kind is not UpdateKind.REMOVE:
             self._admit_and_begin(update)
+
+    def retry_resizes(self, trigger: str) -> None:
+        """Looks whether resizes that had to wait can be granted now."""
+        if not self._services.allocations.waiting:
+            return
+        for pod in self._services.allocations.retry(trigger, self._others):
+            worker = self._workers[pod_ref(pod).uid]
+            now = self._report.clock.monotonic()
+            worker.deliver(PodUpdate(kind=UpdateKind.UPDATE, pod=pod, source=worker.source, seen_at=now))
 
     def kill(self, uid: PodUID, verdict: Verdict | None = None, grace: int | None = None) -> None:
         """Stops the pod for good; it shows `verdict`. `grace`: seconds, None: the pod's own. Unknown pods are left."""
@@ -191,8 +204,9 @@ class PodWorkers:
         if pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED:
             self._begin(first)
             return
-        others = [w.memory.pod for w in self._workers.values() if w.occupies and w.source != ORPHAN_SOURCE]
-        verdict = self._admit(pod, others)
+        pod = self._services.allocations.begin(pod)
+        first = first if pod is first.pod else msgspec.structs.replace(first, pod=pod)
+        verdict = self._admit(pod, self._others(pod_ref(pod).uid))
         with working_for(pod_ref(pod)):
             if isinstance(verdict, Rejected):
                 self._report.recorder.decided("rejected", reason=verdict.reason, message=verdict.message)
@@ -201,6 +215,12 @@ class PodWorkers:
                 return
             self._report.recorder.passed(Station.ADMITTED)
         self._begin(first).victims = tuple(self._preempt(uid) for uid in verdict.victims)
+        self.retry_resizes("pods_added")
+
+    def _others(self, uid: PodUID) -> list[Pod]:
+        """Pods that occupy the node beside this one, as they are allocated."""
+        found = self._workers.items()
+        return [w.memory.pod for of, w in found if of != uid and w.occupies and w.source != ORPHAN_SOURCE]
 
     def _preempt(self, uid: PodUID) -> Victim:
         """Ends a pod for the sake of a critical one."""
@@ -241,8 +261,10 @@ class PodWorkers:
     def _ended(self, worker: PodWorker) -> None:
         del self._workers[worker.ref.uid]
         self._names.leave(worker.memory.pod)
+        self._services.allocations.forget(worker.ref.uid)
         if worker.again is not None:
             self._admit_and_begin(worker.again)
+        self.retry_resizes("pods_removed")
 
     def _on_observed(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if (worker := self._workers.get(uid)) is not None:

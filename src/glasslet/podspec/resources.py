@@ -184,10 +184,11 @@ def _swap(pod: Pod, container: Container, amounts: _Amounts, node: NodeFacts) ->
         return {}, 0
     if not node.cgroup_v2:
         return {}, amounts.memory_limit.value()
-    return {"memory.swap.max": str(_swap_limit(pod, container, node))}, 0
+    return {"memory.swap.max": str(swap_limit(pod, container, node))}, 0
 
 
-def _swap_limit(pod: Pod, container: Container, node: NodeFacts) -> int:
+def swap_limit(pod: Pod, container: Container, node: NodeFacts) -> int:
+    """Bytes of swap that a container may use where swap can be limited (KEP-2400)."""
     own = container.resources
     request = own.requests.get("memory", _NOTHING)
     limit = own.limits.get("memory", _NOTHING)

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What is None stays as it is. Memory and huge pages in bytes; a memory limit of 0 is none."""
+    """What is None stays as it is. Memory and huge pages in bytes; a memory limit of 0 stays as it is,
+    too, -1 lifts it."""
 
     cpu_shares: int | None = None
     cpu_quota: int | None = None

@@ -19,7 +19,7 @@ from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.cpu import MIN_SHARES
 from glasslet.resources.layout import CgroupLayout, CgroupNameInvalid
 from glasslet.resources.limits import Limits, PodDemand
-from glasslet.resources.values_pod import PodRules, limits_of_pod
+from glasslet.resources.values_pod import PodRules, limits_of_pod, unlimited_where_silent, widest
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,21 @@ class PodCgroups:
             self._set[ref.uid] = path
         self._changed()
         return path
+
+    async def widen(self, old: Pod, new: Pod) -> None:
+        """Lets the pod have as much as either says."""
+        before, after = (limits_of_pod(self._demand(pod), self._rules) for pod in (old, new))
+        await self._change(new, widest(before, after))
+
+    async def adjust(self, pod: Pod) -> None:
+        """Lets the pod have what it says now."""
+        await self._change(pod, unlimited_where_silent(limits_of_pod(self._demand(pod), self._rules)))
+        self._changed()
+
+    async def _change(self, pod: Pod, limits: Limits) -> None:
+        path = self.path(pod)
+        async with self._alone(pod_ref(pod).uid):
+            await self._manager.update(path, limits)
 
     def lost(self, pod: Pod) -> bool:
         """Whether the pod has no cgroup (any more), so that what runs of it is not held to its limits."""

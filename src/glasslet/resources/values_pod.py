@@ -19,6 +19,33 @@ class PodRules(Struct, frozen=True, kw_only=True):
     memory_qos: bool = False
 
 
+def unlimited_where_silent(limits: Limits) -> Limits:
+    """For a cgroup that has limits already: what the pod does not limit (any more) is lifted. Pids and huge pages are
+    never resized."""
+    return Limits(
+        cpu_shares=limits.cpu_shares,
+        cpu_quota=limits.cpu_quota or UNLIMITED,
+        cpu_period=limits.cpu_period,
+        memory=limits.memory or UNLIMITED,
+        memory_min=limits.memory_min,
+    )
+
+
+def widest(one: Limits, other: Limits) -> Limits:
+    """As much as either allows."""
+    a, b = unlimited_where_silent(one), unlimited_where_silent(other)
+    return Limits(
+        cpu_shares=max(a.cpu_shares or 0, b.cpu_shares or 0) or None,
+        cpu_quota=_larger(a.cpu_quota, b.cpu_quota),
+        cpu_period=a.cpu_period or b.cpu_period,
+        memory=_larger(a.memory, b.memory),
+    )
+
+
+def _larger(one: int | None, other: int | None) -> int:
+    return UNLIMITED if UNLIMITED in (one, other) else max(one or UNLIMITED, other or UNLIMITED)
+
+
 def limits_of_pod(demand: PodDemand, rules: PodRules) -> Limits:
     """BestEffort has the least CPU and no limit; the others what they ask for."""
     pids = rules.pids_limit if rules.pids_limit > 0 else None

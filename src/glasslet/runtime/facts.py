@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
@@ -40,6 +41,19 @@ class ProbeOutcome(Struct, frozen=True, kw_only=True):
     alive: bool | None = None
 
 
+class Resizing(Struct, frozen=True, kw_only=True):
+    """How far a pod is from what its spec wants. `actuated`: what instances were last given, by container; `pending`:
+    Deferred or Infeasible, with the generation that was looked at; `accepted_generation` is None unless a resize is
+    being carried out, `error` why the last try of that failed."""
+
+    actuated: Mapping[str, ResourceRequirements] = {}
+    pending: str = ""
+    pending_message: str = ""
+    pending_generation: int = 0
+    accepted_generation: int | None = None
+    error: str = ""
+
+
 class StatusFacts(Struct, frozen=True, kw_only=True):
     """`waiting` is by container name and holds the last start failure or back-off; `probes` by container instance.
     `observed` is None before the runtime knew the pod. `termination_messages` holds what containers left in their
@@ -56,3 +70,4 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     terminating: bool = False
     finished: bool = False
     host_ips: tuple[str, ...] = ()
+    resizing: Resizing = Resizing()

@@ -28,8 +28,25 @@ def pod_conditions(
         containers_ready,
         PodCondition(type="PodScheduled", status="True"),
     ]
-    others = [*(c for c in others if c.type != DISRUPTION_TARGET), *_disruption(facts)]
+    kept = (c for c in others if c.type != DISRUPTION_TARGET)
+    others = [*kept, *_resize(facts, phase), *_disruption(facts)]
     return (*others, *_with_times(fresh, previous, facts.pod.metadata.generation, facts.now))
+
+
+def _resize(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
+    """Each carries the generation that it speaks of (KEP-5067)."""
+    resizing = facts.resizing
+    if phase in ("Succeeded", "Failed"):
+        return
+    if resizing.pending:
+        pending = PodCondition(
+            type="PodResizePending", status="True", reason=resizing.pending, message=resizing.pending_message
+        )
+        yield from _with_times([pending], facts.previous.conditions, resizing.pending_generation, facts.now)
+    if resizing.accepted_generation is not None:
+        reason = "Error" if resizing.error else ""
+        under_way = PodCondition(type="PodResizeInProgress", status="True", reason=reason, message=resizing.error)
+        yield from _with_times([under_way], facts.previous.conditions, resizing.accepted_generation, facts.now)
 
 
 def _disruption(facts: StatusFacts) -> Iterable[PodCondition]:

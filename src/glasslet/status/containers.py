@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from glasslet.api.container import Container, EphemeralContainer
+from glasslet.api.container import Container, EphemeralContainer, ResourceRequirements
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import (
@@ -125,11 +125,17 @@ class ContainerStatuses:
             image_id=newest.image_ref or newest.image_id,
             container_id=self._id(newest.id),
             allocated_resources=container.resources.requests,
-            resources=container.resources,
+            resources=self._given(container, newest),
             volume_mounts=tuple(self._mounts(container)),
             user=_user(newest),
             stop_signal=(newest.stop_signal or None) if self._stop_signals else None,
         )
+
+    def _given(self, container: AnyContainer, newest: ObservedContainer) -> ResourceRequirements:
+        """What the running instance has: during a resize not yet what the pod is allocated."""
+        if newest.phase is not ContainerPhase.RUNNING:
+            return container.resources
+        return self._facts.resizing.actuated.get(container.name, container.resources)
 
     def _mounts(self, container: AnyContainer) -> Iterator[VolumeMountStatus]:
         for mount in container.volume_mounts:

@@ -72,4 +72,10 @@ class StartContainer(Struct, frozen=True, kw_only=True):
         return self.container.name
 
 
-Action = PreparePod | StopOldSandbox | CreateSandbox | KillContainer | RemoveContainer | StartContainer
+class ResizePod(Struct, frozen=True, kw_only=True):
+    """Give these running containers, and the cgroup around them, what the pod is allocated."""
+
+    containers: tuple[str, ...]
+
+
+Action = PreparePod | StopOldSandbox | CreateSandbox | KillContainer | RemoveContainer | StartContainer | ResizePod

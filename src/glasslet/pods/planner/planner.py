@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.init_containers import Progress, plan_init
 from glasslet.pods.planner.regular import plan_ephemeral, plan_regular
+from glasslet.pods.planner.resizing import plan_resize
 from glasslet.pods.planner.sandbox import may_have_new_sandbox, plan_sandbox, sandbox_need
 from glasslet.pods.planner.shapes import Plan, PlanInput
 
@@ -34,6 +35,8 @@ def _plan_stage(given: PlanInput) -> Plan:
         return draft.plan()
     plan_ephemeral(given, draft)
     progress = plan_init(given, draft)
+    if given.actuated:
+        plan_resize(given, draft)
     if progress is Progress.FAILED:
         return Plan(ended=True)
     if progress is Progress.DONE and not plan_regular(given, draft):

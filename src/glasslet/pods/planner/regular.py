@@ -9,6 +9,7 @@ from glasslet.pods.grace import probe_grace, restart_grace
 from glasslet.pods.planner.actions import KillContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import as_container, is_changed, newest, probes_of
+from glasslet.pods.planner.resizing import restarts_for_resize
 from glasslet.pods.planner.shapes import PlanInput
 from glasslet.pods.planner.starting import start
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -62,6 +63,10 @@ def _keep_running(given: PlanInput, draft: Draft, container: Container, instance
     elif container.startup_probe is not None and outcome.started is False:
         grace = probe_grace(given.pod, container.startup_probe.termination_grace_period_seconds)
         message = f"Container {container.name} failed startup probe"
+    elif restarts_for_resize(given, container):
+        draft.do(_kill(instance, restart_grace(given.pod), f"Container {container.name} resize requires restart"))
+        start(given, draft, container, Role.REGULAR)
+        return True
     else:
         return True
     draft.do(_kill(instance, grace, f"{message}, will be restarted" if comes_back else message))

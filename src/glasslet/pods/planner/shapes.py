@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.pods.backoff import BackOffLimits, BackOffs
@@ -19,6 +20,10 @@ POD_LEVEL = ""
 """The key of holds that concern the pod itself: volumes, cgroup, sandbox."""
 
 
+RESIZE = "resize of the pod"
+"""The key by which a failed resize is held back."""
+
+
 class Hold(Struct, frozen=True, kw_only=True):
     """A step that failed is not tried again before `until`; `why` in words."""
 
@@ -29,7 +34,8 @@ class Hold(Struct, frozen=True, kw_only=True):
 class PlanInput(Struct, frozen=True, kw_only=True):
     """`now` is wall time, aware. `holds` by container name or POD_LEVEL. `unstartable`: created instances that this
     agent failed to start. `prepared`: volumes, directories and cgroup are there. `sandbox_attempt_from`: attempts below
-    are known to be taken. `started_at`: status.startTime. `cgroup_lost`: the pod's cgroup is not there."""
+    are known to be taken. `started_at`: status.startTime. `cgroup_lost`: the pod's cgroup is not there. `actuated`:
+    what running containers were last given, by name."""
 
     pod: Pod
     now: datetime
@@ -43,6 +49,7 @@ class PlanInput(Struct, frozen=True, kw_only=True):
     sandbox_attempt_from: int = 0
     started_at: datetime | None = None
     cgroup_lost: bool = False
+    actuated: Mapping[str, ResourceRequirements] = {}
 
 
 class PlannedWait(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from glasslet.pods.grace import probe_grace, restart_grace
 from glasslet.pods.planner.actions import KillContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import is_changed, newest, probes_of
+from glasslet.pods.planner.resizing import restarts_for_resize
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.pods.planner.starting import start
 from glasslet.record.stations import WaitKind
@@ -47,6 +48,9 @@ def _keep_running(given: PlanInput, draft: Draft, container: Container, instance
     elif container.liveness_probe is not None and outcome.alive is False:
         grace = probe_grace(given.pod, container.liveness_probe.termination_grace_period_seconds)
         _restart(given, draft, container, _kill(instance, grace, f"Init container {name} failed liveness probe"))
+    elif restarts_for_resize(given, container):
+        message = f"Container {name} resize requires restart"
+        _restart(given, draft, container, _kill(instance, restart_grace(given.pod), message))
     return True
 
 

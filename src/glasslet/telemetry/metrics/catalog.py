@@ -21,6 +21,7 @@ from glasslet.telemetry.metrics.node_start import NodeStartMetrics
 from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
+from glasslet.telemetry.metrics.resizes import ResizeMetrics
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeMetrics
 
 
@@ -36,6 +37,7 @@ class Metrics:
         self.pleg = PLEGMetrics(self.registry)
         self.pod_starts = PodStartMetrics(self.registry)
         self.pod_workers = PodWorkerMetrics(self.registry)
+        self.resizes = ResizeMetrics(self.registry)
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupMetrics(self.registry)
         self.images = ImageMetrics(self.registry)

@@ -1,0 +1,253 @@
+"""CPU and memory of running pods change in place (behaviours.md §26)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from glasslet.api.container import ContainerResizePolicy, ResourceRequirements
+from glasslet.api.pod import Pod
+from glasslet.api.pod_status import PodCondition
+from glasslet.api.quantity import Quantity
+from glasslet.pods.resize.decision import Decision, Deferred, Granted, Infeasible
+from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.errors import RuntimeRejected
+from tests.builders.pod import UID, api_pod, container, sidecar
+from tests.component.pod_agent import Agent, Node, running_agent
+
+pytestmark = pytest.mark.looptime
+
+NO_ROOM = "Node didn't have enough resource: cpu, requested: 2000, used: 900, capacity: 1000"
+
+
+def resources(cpu: str = "100m", memory: str = "64Mi") -> ResourceRequirements:
+    requests = {"cpu": Quantity.parse(cpu), "memory": Quantity.parse(memory)}
+    return ResourceRequirements(requests=requests)
+
+
+def resized(pod: Pod, given: ResourceRequirements, generation: int = 2) -> Pod:
+    first, *others = pod.spec.containers
+    spec = replace(pod.spec, containers=(replace(first, resources=given), *others))
+    return replace(pod, metadata=replace(pod.metadata, generation=generation), spec=spec)
+
+
+def web(given: ResourceRequirements | None = None, **fields: object) -> Pod:
+    pod = api_pod(container(resources=given or resources(), **fields))
+    return replace(pod, metadata=replace(pod.metadata, generation=1))
+
+
+def condition(agent: Agent, kind: str) -> PodCondition | None:
+    return next((c for c in agent.status().conditions if c.type == kind), None)
+
+
+async def ready(agent: Agent) -> None:
+    await agent.until(lambda: agent.statuses.of(UID) and agent.container().ready)
+
+
+def says(decision: Decision) -> Node:
+    node = Node()
+    node.judge = lambda wanted, allocated, others: decision
+    return node
+
+
+async def test_what_is_granted_reaches_the_running_container_without_a_restart() -> None:
+    async with running_agent() as agent:
+        agent.add(web())
+        await ready(agent)
+        instance = agent.runtime.container("main").id
+        wanted = replace(resources("500m", "128Mi"), limits={"memory": Quantity.parse("256Mi")})
+        agent.change(resized(web(), wanted))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"), seconds=1)
+        given = agent.runtime.container("main").resources
+        assert given is not None
+        assert (given.cpu_shares, given.memory_limit_in_bytes) == (512, 256 * 2**20)
+        assert [c.id for c in agent.runtime.instances("main")] == [instance]
+        assert agent.node.cgroups.given[-1].spec.containers[0].resources == wanted
+        assert agent.container().resources == wanted
+        assert agent.container().allocated_resources == wanted.requests
+        assert condition(agent, "PodResizeInProgress") is None
+
+
+async def test_the_end_is_told_with_names_and_amounts() -> None:
+    """behaviours.md §26: "At the end event ResizeCompleted `Pod resize completed: <JSON>`." """
+    async with running_agent() as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.change(resized(web(), resources("200m")))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        (event,) = agent.events.of("ResizeCompleted")
+        listed = '{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m","memory":"64Mi"}}}]}'
+        assert event.message == f"Pod resize completed: {listed}"
+
+
+async def test_what_does_not_fit_now_is_deferred_and_the_container_keeps_what_it_has() -> None:
+    """behaviours.md §26: "Deferred: refused by the admission handlers now; fits later." """
+    async with running_agent(says(Deferred(message=NO_ROOM))) as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.change(resized(web(), resources("2")))
+        await agent.until(lambda: condition(agent, "PodResizePending"))
+        pending = condition(agent, "PodResizePending")
+        assert pending is not None
+        assert (pending.reason, pending.message, pending.observed_generation) == ("Deferred", NO_ROOM, 2)
+        assert agent.container().allocated_resources == resources().requests
+        assert agent.runtime.container("main").resources is None or agent.container().resources == resources()
+
+
+async def test_a_deferred_resize_is_granted_when_another_pod_is_gone() -> None:
+    def judge(wanted: Pod, allocated: Pod, others: Sequence[Pod]) -> Decision:
+        return Deferred(message=NO_ROOM) if others else Granted()
+
+    node = Node()
+    node.judge = judge
+    other = api_pod(container("other"), uid="other", name="other")
+    async with running_agent(node) as agent:
+        agent.add(other)
+        agent.add(web())
+        await agent.until_running("main")
+        agent.change(resized(web(), resources("2")))
+        await agent.until(lambda: condition(agent, "PodResizePending"))
+        agent.remove(other)
+        await agent.until_gone("other")
+        await agent.until(lambda: agent.events.of("ResizeCompleted"), seconds=1)
+        assert condition(agent, "PodResizePending") is None
+        assert agent.container().allocated_resources == resources("2").requests
+
+
+async def test_what_can_never_be_is_infeasible_and_not_tried_again() -> None:
+    verdict = Infeasible(message="Node didn't have enough capacity: cpu, requested: 64000, capacity: 2000", detail="x")
+    node = says(verdict)
+    async with running_agent(node) as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.change(resized(web(), resources("64")))
+        await agent.until(lambda: condition(agent, "PodResizePending"))
+        node.judge = lambda wanted, allocated, others: Granted()
+        agent.workers.retry_resizes("periodic_retry")
+        await asyncio.sleep(10)
+        pending = condition(agent, "PodResizePending")
+        assert pending is not None
+        assert (pending.reason, pending.message) == ("Infeasible", verdict.message)
+
+
+async def test_a_container_that_asks_for_it_is_restarted() -> None:
+    """behaviours.md §26: "RestartContainer (kill message `Container <c> resize requires restart`)." """
+    policy = ContainerResizePolicy(resource_name="memory", restart_policy="RestartContainer")
+    pod = web(resize_policy=(policy,))
+    async with running_agent() as agent:
+        agent.add(pod)
+        await ready(agent)
+        agent.change(resized(pod, resources(memory="128Mi")))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert [c.spec.attempt for c in agent.runtime.instances("main")] == [0, 1]
+        assert "Container main resize requires restart" in [e.message for e in agent.events.of("Killing")]
+        assert agent.container().resources == resources(memory="128Mi")
+
+
+async def test_cpu_changes_in_place_where_only_memory_asks_for_a_restart() -> None:
+    policy = ContainerResizePolicy(resource_name="memory", restart_policy="RestartContainer")
+    pod = web(resize_policy=(policy,))
+    async with running_agent() as agent:
+        agent.add(pod)
+        await ready(agent)
+        agent.change(resized(pod, resources("300m")))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert [c.spec.attempt for c in agent.runtime.instances("main")] == [0]
+
+
+async def test_a_memory_limit_below_what_is_in_use_is_not_set() -> None:
+    """behaviours.md §26: "Lowering a memory limit to or below current use is refused: PodResizeInProgress with reason
+    Error and message `cannot decrease memory limits: ...`." """
+    node = Node(memory_in_use=100 * 2**20)
+    pod = web()
+    pod = resized(pod, ResourceRequirements(limits={"memory": Quantity.parse("256Mi")}), generation=1)
+    async with running_agent(node) as agent:
+        agent.add(pod)
+        await ready(agent)
+        agent.change(resized(pod, ResourceRequirements(limits={"memory": Quantity.parse("80Mi")})))
+        await agent.until(lambda: (found := condition(agent, "PodResizeInProgress")) and found.reason == "Error")
+        found = condition(agent, "PodResizeInProgress")
+        assert found is not None
+        assert found.message == (
+            'cannot decrease memory limits: attempting to set container "main" memory limit (83886080) below current '
+            "usage (104857600)"
+        )
+        assert agent.container().resources == pod.spec.containers[0].resources
+        node.memory_in_use = 10 * 2**20
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert condition(agent, "PodResizeInProgress") is None
+
+
+async def test_a_runtime_that_refuses_is_asked_again() -> None:
+    async with running_agent() as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.runtime.fail(
+            Verb.UPDATE_CONTAINER_RESOURCES, RuntimeRejected("UpdateContainerResources", "busy"), times=1
+        )
+        agent.change(resized(web(), resources("300m")))
+        await agent.until(lambda: (found := condition(agent, "PodResizeInProgress")) and found.reason == "Error")
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert agent.container().resources == resources("300m")
+
+
+async def test_a_sidecar_is_resized_too() -> None:
+    pod = api_pod(init=(sidecar(resources=resources()),))
+    async with running_agent() as agent:
+        agent.add(pod)
+        await agent.until_running("main", "side")
+        (side,) = pod.spec.init_containers
+        spec = replace(pod.spec, init_containers=(replace(side, resources=resources("700m")),))
+        agent.change(replace(pod, spec=spec))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        given = agent.runtime.container("side").resources
+        assert given is not None
+        assert given.cpu_shares == 716
+
+
+async def test_a_deferred_resize_is_still_deferred_after_a_restart_of_the_agent() -> None:
+    node = says(Deferred(message=NO_ROOM))
+    async with running_agent(node) as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.change(resized(web(), resources("2")))
+        await agent.until(lambda: condition(agent, "PodResizePending"))
+    node.judge = lambda wanted, allocated, others: Granted()
+    async with running_agent(node) as agent:
+        agent.sources_ready = False
+        agent.add(resized(web(), resources("2")))
+        await ready(agent)
+        assert agent.container().allocated_resources == resources().requests
+        agent.sources_ready = True
+        agent.workers.retry_resizes("periodic_retry")
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert agent.container().allocated_resources == resources("2").requests
+
+
+async def test_a_resize_that_the_last_agent_did_not_finish_is_finished() -> None:
+    node = Node()
+    async with running_agent(node) as agent:
+        agent.add(web())
+        await ready(agent)
+        hang = node.runtime.hang(Verb.UPDATE_CONTAINER_RESOURCES)
+        agent.change(resized(web(), resources("300m")))
+        await hang.entered.wait()
+    node.runtime.heal(Verb.UPDATE_CONTAINER_RESOURCES)
+    async with running_agent(node) as agent:
+        agent.add(resized(web(), resources("300m")))
+        await agent.until(lambda: (given := node.runtime.container("main").resources) and given.cpu_shares == 307)
+
+
+async def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
+    async with running_agent() as agent:
+        agent.add(web())
+        await ready(agent)
+        agent.change(resized(web(), resources("300m")))
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert agent.node.kept.last[0]
+        agent.remove(resized(web(), resources("300m")))
+        await agent.until_gone(UID)
+        assert agent.node.kept.last == ({}, {})
