@@ -223,7 +223,11 @@ async def test_pull_secrets_reach_the_pull() -> None:
         pulling = container(image=image, image_pull_policy="Always")
         agent.add(api_pod(pulling, image_pull_secrets=(LocalObjectReference(name="pull"),)))
         await agent.until(lambda: agent.runtime.pulled_with)
-        assert agent.runtime.pulled_with[0] == (image, RegistryAuth(username="ann", password="hunter2"))
+        ((pulled, auth), *_) = agent.runtime.pulled_with
+        assert auth is not None
+        assert (pulled, auth.username, auth.password) == (image, "ann", "hunter2")
+        assert auth.source is not None
+        assert (auth.source.kind, auth.source.name) == ("Secret", "pull")
 
 
 async def test_each_volume_that_fails_has_an_event_of_its_own() -> None:

@@ -52,6 +52,7 @@ def build_image_collection(
         metrics=foundation.metrics.images,
         recorder=foundation.record,
         clock=foundation.clock,
+        collected=runtime.verification.prune if runtime.verification is not None else None,
     )
 
 

@@ -14,6 +14,8 @@ from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.cri.handshake import HandshakeFailed
 from glasslet.runtime.cri.timeouts import Timeouts
 from glasslet.runtime.images.manager import ImageManager, PullPolicy
+from glasslet.runtime.images.pull_record_files import PullRecordFiles
+from glasslet.runtime.images.verification import PullVerification, VerificationPolicy
 from glasslet.runtime.logs import LogRotator, RotationPolicy
 from glasslet.runtime.observed import ObservedPods, RuntimeConditions
 
@@ -32,6 +34,8 @@ class RuntimeSide:
     observed: ObservedPods
     conditions: RuntimeConditions
     images: ImageManager
+    verification: PullVerification | None
+    """Of pods' rights to images that are there; None: not verified."""
     rotator: LogRotator
 
 
@@ -61,8 +65,10 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
     """The components that read and use the runtime."""
     configuration, clock, record = foundation.configuration, foundation.clock, foundation.record
     observed = ObservedPods(runtime=connection.runtime, recorder=record, metrics=foundation.metrics.pleg, clock=clock)
+    verification = _verification(foundation, connection)
     return RuntimeSide(
         connection=connection,
+        verification=verification,
         observed=observed,
         conditions=RuntimeConditions(
             runtime=connection.runtime, recorder=record, clock=clock, health={"PLEG": observed.health_problem}
@@ -80,6 +86,7 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
                 by_handler=foundation.loaded.gates.enabled("RuntimeClassInImageCriApi"),
             ),
             metrics=foundation.metrics.images,
+            verification=verification,
         ),
         rotator=LogRotator(
             runtime=connection.runtime,
@@ -93,4 +100,19 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
                 container_log_monitor_interval=configuration.container_log_monitor_interval,
             ),
         ),
+    )
+
+
+def _verification(foundation: Foundation, connection: CRIConnection) -> PullVerification | None:
+    if not foundation.loaded.gates.enabled("KubeletEnsureSecretPulledImages"):
+        return None
+    configuration = foundation.configuration
+    return PullVerification(
+        policy=VerificationPolicy(
+            name=configuration.image_pull_credentials_verification_policy,
+            allowlist=tuple(configuration.preloaded_images_verification_allowlist),
+        ),
+        files=PullRecordFiles(foundation.root.root_dir),
+        images=connection.images,
+        clock=foundation.clock,
     )

@@ -21,14 +21,24 @@ from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxS
 from glasslet.runtime.usage import ContainerUsage, SandboxUsage
 
 
+class AuthSource(Struct, frozen=True, kw_only=True):
+    """The object of the API that credentials come from; `kind`: Secret or ServiceAccount."""
+
+    kind: str
+    uid: str
+    namespace: str
+    name: str
+
+
 class RegistryAuth(Struct, frozen=True, kw_only=True):
-    """Credentials for one registry (CRI AuthConfig). `repr` shows none of them."""
+    """Credentials for one registry (CRI AuthConfig). `repr` shows none of them. `source` None: the node's own."""
 
     username: str = ""
     password: str = ""
     auth: str = ""
     identity_token: str = ""
     registry_token: str = ""
+    source: AuthSource | None = None
 
     def __repr__(self) -> str:
         return "RegistryAuth(***)"

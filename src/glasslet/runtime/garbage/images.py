@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -58,13 +59,17 @@ class InUse(Struct, frozen=True):
     sandbox_image: Callable[[], Awaitable[str]]
 
 
+Collected = Callable[[frozenset[str], datetime], Awaitable[None]]
+"""Called after a collection with the ids of the images that are left, and when the collection began."""
+
+
 class ImagesNotCollected(Exception):
     """A collection failed; the message is the one of the Go kubelet where it has one."""
 
 
 class ImageCollector:
     """`disk` measures the file system of the images (raises OSError, RuntimeCallError), `events` are the node's: type,
-    reason, message."""
+    reason, message. `collected` may raise OSError."""
 
     def __init__(
         self,
@@ -77,8 +82,10 @@ class ImageCollector:
         metrics: ImageCollectionMetrics,
         recorder: Recorder,
         clock: Clock,
+        collected: Collected | None = None,
     ) -> None:
         self._images = images
+        self._collected = collected
         self._in_use = in_use
         self._disk = disk
         self._limits = limits
@@ -117,6 +124,8 @@ class ImageCollector:
                 )
                 raise ImagesNotCollected(f"{told}: {_joined(errors)}")
             await self._make_room([use for use in unused if use not in gone])
+        if self._collected is not None:
+            await self._collected(frozenset(image.id for image in await self._images.list_images()), now)
 
     async def delete_unused(self) -> int:
         """Everything that may go, because the node needs space: bytes freed. Raises ImagesNotCollected,

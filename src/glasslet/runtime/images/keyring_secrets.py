@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from glasslet.api.configdata import Secret
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.kubeapi.errors import APIError
 from glasslet.runtime.images.keyring import BadCredentials, Keyring, keyring_of, parse_config_json, parse_dockercfg
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
-from glasslet.runtime.protocols import RegistryAuth
+from glasslet.runtime.protocols import AuthSource, RegistryAuth
 
 _FORMS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson", parse_config_json),
@@ -80,7 +82,9 @@ class PullCredentials:
         key, parse = _FORMS.get(secret.type, ("", parse_config_json))
         data = secret.data.get(key, b"")
         # Secrets of other types are no credentials: as upstream, nothing is said about them.
-        return parse(data) if data else {}
+        meta = secret.metadata
+        source = AuthSource(kind="Secret", uid=meta.uid, namespace=meta.namespace, name=meta.name)
+        return {place: replace(auth, source=source) for place, auth in (parse(data) if data else {}).items()}
 
     def _tell(self, pod: Pod, what: str) -> None:
         message = f"{what}; attempting to pull the image may not succeed."

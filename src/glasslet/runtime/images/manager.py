@@ -20,6 +20,7 @@ from glasslet.runtime.images.puller import Pulled, Puller, PullFailed, PullReque
 from glasslet.runtime.images.queue import PullQueue
 from glasslet.runtime.images.reference import InvalidImageName, default_pull_policy, with_default_tag
 from glasslet.runtime.images.throttle import TokenBucket
+from glasslet.runtime.images.verification import IntentNotRecorded, PullVerification
 from glasslet.runtime.model import Image
 from glasslet.runtime.observed.durations import go_duration
 from glasslet.runtime.protocols import ImageService, RegistryAuth
@@ -79,6 +80,7 @@ class ImageManager:
         clock: Clock,
         policy: PullPolicy | None = None,
         metrics: PullMetrics | None = None,
+        verification: PullVerification | None = None,
     ) -> None:
         policy = policy or PullPolicy()
         self._images = images
@@ -86,6 +88,7 @@ class ImageManager:
         self._events = events
         self._clock = clock
         self._metrics = metrics
+        self._verification = verification
         self._by_handler = policy.by_handler
         self._back_off = PullBackOff(initial=policy.back_off_initial, maximum=policy.back_off_maximum)
         self._puller = Puller(
@@ -146,15 +149,27 @@ class ImageManager:
             message = f'Failed to inspect image "": {error_words((error,))}'
             self._tell(asked, "Warning", "InspectFailed", message)
             return ImageProblem(reason=ImageReason.INSPECT_FAILED, message=message)
-        if found is not None:
+        if found is not None and await self._may_use(asked, found):
             self._recorder.decided("image present", container=asked.container.name, image=image, policy=policy)
-            self._tell(asked, "Normal", "Pulled", f'Container image "{written}" already present on machine')
+            # Where rights are verified, the event says so.
+            rights = " and can be accessed by the pod" if self._verification is not None else ""
+            self._tell(asked, "Normal", "Pulled", f'Container image "{written}" already present on machine{rights}')
             return found
         if policy != "Never":
             return None
         message = f'Container image "{written}" is not present with pull policy of Never'
         self._tell(asked, "Warning", "ErrImageNeverPull", message)
         return ImageProblem(reason=ImageReason.NEVER_PULL, message=message)
+
+    async def _may_use(self, asked: _Asked, found: Image) -> bool:
+        """Whether the pod may use an image that is there without pulling it."""
+        if self._verification is None:
+            return True
+        written = asked.container.image
+        if not await self._verification.must_pull(written, found.id, await asked.all_auths()):
+            return True
+        self._recorder.decided("image present, right to it not proved", container=asked.container.name, image=written)
+        return False
 
     async def _pull(self, asked: _Asked, image: str, policy: str) -> Image | ImageProblem:
         written, name = asked.container.image, asked.container.name
@@ -167,15 +182,36 @@ class ImageManager:
         self._tell(asked, "Normal", "Pulling", f'Pulling image "{written}"')
         auths = await asked.all_auths()
         self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(auths))
-        outcome = await self._puller.pull(
-            PullRequest(image=image, auths=auths, sandbox=asked.sandbox, handler=asked.handler)
-        )
+        request = PullRequest(image=image, auths=auths, sandbox=asked.sandbox, handler=asked.handler)
+        try:
+            outcome = await self._pull_noted(written, request)
+        except IntentNotRecorded as error:
+            told = f'Failed to record image pull intent for container image "{written}": {error}'
+            return ImageProblem(reason=str(error), message=told)
         now = self._clock.monotonic()
         if isinstance(outcome, PullFailed):
             return self._failed(asked, outcome, now)
         self._pulled(asked, outcome, now - began)
         self._back_off.forget_stale(now)
         return outcome.image
+
+    async def _pull_noted(self, written: str, request: PullRequest) -> Pulled | PullFailed:
+        """Pulls; where rights are verified, notes with which credentials. Raises IntentNotRecorded."""
+        noted = self._verification
+        if noted is None:
+            return await self._puller.pull(request)
+        await noted.intend(written)
+        try:
+            outcome = await self._puller.pull(request)
+        except BaseException:
+            await noted.failed(written)
+            raise
+        if isinstance(outcome, Pulled):
+            auth = None if outcome.used is None else request.auths[outcome.used]
+            await noted.pulled(written, outcome.image.id, auth)
+        else:
+            await noted.failed(written)
+        return outcome
 
     def _pulled(self, asked: _Asked, pulled: Pulled, seconds: float) -> None:
         written, size = asked.container.image, pulled.image.size
@@ -202,7 +238,7 @@ class ImageManager:
 class _Asked:
     """One call of `ensure`."""
 
-    __slots__ = ("_ask_plugins", "_auths", "container", "field_path", "handler", "ref", "sandbox")
+    __slots__ = ("_all", "_ask_plugins", "_auths", "container", "field_path", "handler", "ref", "sandbox")
 
     def __init__(
         self,
@@ -217,13 +253,17 @@ class _Asked:
         self.container = container
         self._auths = auths
         self._ask_plugins = ask_plugins
+        self._all: tuple[RegistryAuth, ...] | None = None
         self.sandbox = sandbox
         self.handler = handler
         self.field_path = field_path(pod, container.name)
 
     async def all_auths(self) -> tuple[RegistryAuth, ...]:
         """What was given, then what plugins give."""
-        return self._auths if self._ask_plugins is None else (*self._auths, *await self._ask_plugins())
+        if self._all is None:
+            more = () if self._ask_plugins is None else await self._ask_plugins()
+            self._all = (*self._auths, *more)
+        return self._all
 
 
 def field_path(pod: Pod, container: str) -> str:

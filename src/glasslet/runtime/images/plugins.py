@@ -13,6 +13,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import Clock
 from glasslet.config.credential_providers import CredentialProvider
@@ -23,7 +25,7 @@ from glasslet.runtime.images.plugin_account import NotForThisPod, PodAccount, Se
 from glasslet.runtime.images.plugin_cache import Account, PluginCache
 from glasslet.runtime.images.plugin_messages import Answer, PluginFailed, Question
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
-from glasslet.runtime.protocols import RegistryAuth
+from glasslet.runtime.protocols import AuthSource, RegistryAuth
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,10 @@ class CredentialPlugin:
             )
             return {}
         decided("credentials from provider", plugin=name, image=image, source=source, patterns=len(auths))
-        return auths
+        if account is None:
+            return auths
+        owner = AuthSource(kind="ServiceAccount", uid=account.uid, namespace=account.namespace, name=account.name)
+        return {pattern: replace(auth, source=owner) for pattern, auth in auths.items()}
 
     async def _account(self, pod: Pod) -> PodAccount | None:
         wanted = self._provider.token_attributes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
@@ -28,10 +29,12 @@ class PullRequest(Struct, frozen=True, kw_only=True):
 
 
 class Pulled(Struct, frozen=True):
-    """A pull that succeeded; `seconds` without the time in the queue."""
+    """A pull that succeeded; `seconds` without the time in the queue; `used`: which of the credentials opened the
+    registry, None if it was pulled without any."""
 
     image: Image
     seconds: float
+    used: int | None = None
 
 
 class PullFailed(Struct, frozen=True):
@@ -59,7 +62,8 @@ class Puller:
 
     async def pull(self, request: PullRequest) -> Pulled | PullFailed:
         """Pulls, or waits for the same pull of somebody else."""
-        key = (request.image, request.auths, request.handler)
+        # Credentials are the same wherever they come from.
+        key = (request.image, tuple(replace(auth, source=None) for auth in request.auths), request.handler)
         while True:
             other = self._under_way.get(key)
             if other is None:
@@ -86,14 +90,14 @@ class Puller:
         if not self._throttle.take(began):
             return PullFailed((ImagePullFailed("pull QPS exceeded"),))
         errors: list[RuntimeCallError] = []
-        for auth in request.auths or (None,):
+        for place, auth in enumerate(request.auths or (None,)):
             try:
                 reference = await self._images.pull_image(request.image, auth, request.sandbox)
             except RuntimeCallError as error:
                 errors.append(error)
                 continue
             image = await self._details(request, reference)
-            return Pulled(image, self._clock.monotonic() - began)
+            return Pulled(image, self._clock.monotonic() - began, None if auth is None else place)
         return PullFailed(tuple(errors))
 
     async def _details(self, request: PullRequest, reference: str) -> Image:
