@@ -26,7 +26,7 @@ from tests.fakes.agent import NODE
 from tests.fakes.control_plane import ControlPlane
 from tests.fakes.runtime import FakeRuntime
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 SECONDS = 60.0
 """Until which something is there, on a machine that is busy."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -24,10 +25,13 @@ NODE = "node-a"
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """A TCP port on loopback that nobody listens on, below those that the kernel gives to outgoing connections: it is
+    still free when it is used."""
+    while True:
+        port = random.randrange(10_000, 32_768)
+        with socket.socket() as sock, contextlib.suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
 
 
 FOR_EVER = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done"
@@ -98,7 +102,7 @@ class Agent:
         """As a service manager; gives the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(20)
+        code = self._process.wait(60)
         self._process = None
         return code
 

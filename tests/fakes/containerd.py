@@ -199,7 +199,7 @@ class PrivateContainerd:
 
     def _ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = ["ctr", "--address", str(self.socket), "--connect-timeout", "2s", "-n", NAMESPACE, *arguments]
-        return subprocess.run(command, check=check, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, check=check, capture_output=True, text=True, timeout=180)
 
     def _write_configuration(self, snapshotter: str) -> None:
         self._snapshotter = snapshotter
@@ -285,7 +285,7 @@ async def _is_initialized(endpoint: str) -> bool:
         await connection.close()
 
 
-async def _remove_all_sandboxes(endpoint: str, seconds: float = 60.0) -> None:
+async def _remove_all_sandboxes(endpoint: str, seconds: float = 180.0) -> None:
     """Through the CRI, so that networks are torn down as they were set up. Raises RuntimeError with what is left."""
     silent = Silent()
     connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)

@@ -68,7 +68,7 @@ class ControlPlane:
     def stop(self) -> None:
         """Ends it; it removes its folder."""
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(30)
+        self._process.wait(120)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
