@@ -122,7 +122,11 @@ def test_followed_logs_come_as_they_are_written_and_end_with_the_container(
 
 
 def test_logs_of_the_instance_before(controlplane: ControlPlane, cluster_agent: Agent) -> None:
-    controlplane.apply(api_pod("again", "echo $(cat /proc/sys/kernel/random/uuid); sleep 1; exit 1"))
+    """Only the first instance ends."""
+    command = f"cat /proc/sys/kernel/random/uuid; test -e /shared/was || {{ touch /shared/was; exit 1; }}; {FOR_EVER}"
+    body = api_pod("again", command, volumes=[{"name": "shared", "emptyDir": {}}])
+    body["spec"]["containers"][0]["volumeMounts"] = [{"name": "shared", "mountPath": "/shared"}]
+    controlplane.apply(body)
     controlplane.wait_for(
         "again", lambda found: found and restarts(found) == 1 and "running" in container(found)["state"]
     )
