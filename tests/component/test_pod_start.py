@@ -9,6 +9,7 @@ import pytest
 
 from glasslet.api.container import VolumeMount
 from glasslet.api.object import PodUID
+from glasslet.api.pod import PodResourceClaim
 from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import LoopClock
 from glasslet.record.events import Waited
@@ -310,6 +311,17 @@ async def test_a_part_of_a_volume_is_bound_before_its_container_is_made() -> Non
         await agent.until_running("main")
         mounts = {m.container_path: m.host_path for m in agent.runtime.container("main").spec.mounts}
         assert mounts["/data"] == "/volumes/data/logs/today"
+
+
+async def test_a_pod_that_needs_claimed_devices_gets_no_sandbox() -> None:
+    async with running_agent() as agent:
+        agent.add(pod(resource_claims=(PodResourceClaim(name="gpu", resource_claim_name="gpu-1"),)))
+        await agent.until(lambda: agent.events.of("FailedPrepareDynamicResources"))
+        [told, *_] = agent.events.of("FailedPrepareDynamicResources")
+        assert told.message.startswith("Failed to prepare dynamic resources: this kubelet has no dynamic")
+        assert agent.runtime.sandboxes == {}
+        agent.add(pod(uid="other", name="web-2"))
+        await agent.until_running("main", uid="other")
 
 
 async def test_a_node_without_cluster_dns_is_told_with_the_pod() -> None:

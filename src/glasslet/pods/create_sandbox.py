@@ -47,6 +47,7 @@ class SandboxCreator:
         """Runs the sandbox with this attempt. Raises StepFailed."""
         with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
+            self._refuse_claims(memory)
             try:
                 dns = form_dns(memory.pod, self._node())
                 handler = await self._handlers.handler(memory.pod)
@@ -112,6 +113,17 @@ class SandboxCreator:
             raise
         memory.sandbox_attempt_from = spec.attempt + 1
         self._recorder.decided("sandbox name is taken by nobody we see: next attempt", attempt=spec.attempt)
+
+    def _refuse_claims(self, memory: PodMemory) -> None:
+        """Without its devices a pod would run as something else than it asks for."""
+        claims = [claim.name for claim in memory.pod.spec.resource_claims]
+        if not claims:
+            return
+        why = f"this kubelet has no dynamic resource allocation for resource claims {', '.join(claims)}"
+        self._events(
+            memory.ref, WARNING, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}"
+        )
+        raise StepFailed(POD_LEVEL, why)
 
     def _require_network(self, memory: PodMemory) -> None:
         """Pods on the host's network need none. The event comes once for a row of failures."""

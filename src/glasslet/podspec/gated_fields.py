@@ -1,4 +1,4 @@
-"""Fields that an alpha gate switches on: while it is off a pod is run as if it did not have them, as upstream does.
+"""Fields that a gate switches on: while it is off a pod is run as if it did not have them, as upstream does.
 
 Done once where pods come in, so that nothing behind has to ask for gates.
 """
@@ -17,6 +17,7 @@ HOSTNAME_OVERRIDE = "HostnameOverride"
 RESTART_RULES = "ContainerRestartRules"
 STOP_SIGNALS = "ContainerStopSignals"
 ENV_FILES = "EnvFiles"
+RESOURCE_CLAIMS = "DynamicResourceAllocation"
 
 
 def effective_pod(pod: Pod, enabled: Callable[[str], bool]) -> Pod:
@@ -25,6 +26,8 @@ def effective_pod(pod: Pod, enabled: Callable[[str], bool]) -> Pod:
     changes: dict[str, object] = {}
     if spec.hostname_override is not None and not enabled(HOSTNAME_OVERRIDE):
         changes["hostname_override"] = None
+    if spec.resource_claims and not enabled(RESOURCE_CLAIMS):
+        changes["resource_claims"] = ()
     regular = tuple(_container(one, enabled, init=False) for one in spec.containers)
     init = tuple(_container(one, enabled, init=True) for one in spec.init_containers)
     if any(new is not old for new, old in zip(regular, spec.containers, strict=True)):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from glasslet.api.container import ContainerRestartRule
 from glasslet.api.env import EnvVar, EnvVarSource, FileKeySelector
 from glasslet.api.lifecycle import Lifecycle, LifecycleHandler, SleepAction
+from glasslet.api.pod import PodResourceClaim
 from glasslet.podspec.gated_fields import effective_pod
 from tests.builders.pod import container, pod, sidecar
 
@@ -17,6 +18,7 @@ USES_ALL = pod(
     ),
     init=(sidecar(), container("setup", restart_policy="OnFailure")),
     hostname_override="other.example",
+    resource_claims=(PodResourceClaim(name="gpu", resource_claim_name="gpu-1"),),
 )
 
 
@@ -39,6 +41,7 @@ def test_what_is_switched_off_is_as_if_it_were_not_there() -> None:
     spec = effective_pod(USES_ALL, off).spec
     [main] = spec.containers
     assert spec.hostname_override is None
+    assert spec.resource_claims == ()
     assert (main.restart_policy, main.restart_policy_rules) == (None, ())
     assert main.lifecycle == Lifecycle(pre_stop=HOOK)
     assert main.env == (EnvVar(name="B", value="b"), EnvVar(name="A"))
