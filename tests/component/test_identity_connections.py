@@ -16,7 +16,7 @@ from glasslet.identity.pair_store import PairStore
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.signing import SigningAuthority
 
@@ -66,7 +66,7 @@ class World:
             recorder=Record(),
             clock=clock,
             metrics=Uncounted(),
-            limiter=TokenBucket(qps=0, burst=0, clock=clock),
+            limiter=RequestLimiter(qps=0, burst=0, clock=clock),
             user_agent="glasslet/test",
             timeout=5.0,
         )

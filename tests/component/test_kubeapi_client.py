@@ -15,7 +15,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.kubeapi.reflector import Change, Reflector
 from glasslet.record.events import Waited
 from glasslet.record.recorder import working_for
@@ -51,7 +51,7 @@ async def server(
         recorder=record or Record(),
         clock=clock,
         metrics=metrics,
-        limiter=TokenBucket(qps=qps, burst=1, clock=clock),
+        limiter=RequestLimiter(qps=qps, burst=1, clock=clock),
         user_agent="glasslet/test",
         timeout=2.0,
     )

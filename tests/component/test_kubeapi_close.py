@@ -16,7 +16,7 @@ from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.certificates import Authority
 from tests.fakes.loopback_server import listening
@@ -49,7 +49,7 @@ class Silent:
                 recorder=Record(),
                 clock=clock,
                 metrics=Uncounted(),
-                limiter=TokenBucket(qps=0, burst=0, clock=clock),
+                limiter=RequestLimiter(qps=0, burst=0, clock=clock),
                 user_agent="glasslet/test",
             )
             try:

@@ -14,7 +14,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import load_kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.inputs import HostFacts
 from glasslet.record.store import Record
@@ -48,7 +48,7 @@ class Told:
             recorder=record,
             clock=clock,
             metrics=Uncounted(),
-            limiter=TokenBucket(qps=0, burst=1, clock=clock),
+            limiter=RequestLimiter(qps=0, burst=1, clock=clock),
             user_agent="test",
         )
         self.runtime = FakeRuntime(clock=clock)

@@ -8,7 +8,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.recorder import Recorder
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.version import KUBELET_VERSION
@@ -49,7 +49,7 @@ class Connector:
             recorder=self.recorder,
             clock=self.clock,
             metrics=self.metrics,
-            limiter=TokenBucket(qps=qps, burst=burst, clock=self.clock),
+            limiter=RequestLimiter(qps=qps, burst=burst, clock=self.clock),
             user_agent=_USER_AGENT,
             timeout=timeout,
         )

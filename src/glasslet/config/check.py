@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from glasslet.config.documents import format_path
+from glasslet.config.document import format_path
 from glasslet.config.failure import first_line
 from glasslet.config.loading import Loaded, in_order, leaves, load, masked, problem_of, shown
 from glasslet.config.machine import Machine, read_machine

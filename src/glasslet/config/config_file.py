@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasslet.config.documents import Document, DocumentError, load_file
+from glasslet.config.document import Document, DocumentError
+from glasslet.config.documents import load_file
 from glasslet.config.kubelet_configuration import API_VERSION, KIND
 from glasslet.config.problem import Notice, Origin, OriginKind, Problem, Step
 from glasslet.config.schema import Tree, check_types

@@ -21,7 +21,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from glasslet.config.documents import DocumentError, load_documents
+from glasslet.config.document import DocumentError
+from glasslet.config.documents import load_documents
 from glasslet.config.duration import Duration
 from glasslet.config.files import FileProblem, read_regular_file, reason_of
 from glasslet.config.taint_syntax import qualified_name_problem

@@ -13,7 +13,7 @@ from typing import Any
 from glasslet.config import flags
 from glasslet.config.config_file import ConfigFile, read_config_file
 from glasslet.config.defaults import LEGACY, RESOLVED_PATHS, overlay, with_defaults, with_eviction_defaults
-from glasslet.config.documents import format_path
+from glasslet.config.document import format_path
 from glasslet.config.drop_ins import find_drop_ins, merge_patch, without_empty
 from glasslet.config.feature_gates import FeatureGates, apply_gates
 from glasslet.config.flag_table import FLAGS
@@ -122,7 +122,7 @@ def problem_of(finding: Finding, loaded: Loaded) -> Problem:
 
 def value_at(tree: Tree, path: str) -> Any:
     """The plain value at a path, None if there is none."""
-    from glasslet.config.documents import parse_path
+    from glasslet.config.document import parse_path
 
     value: Any = tree
     for step in parse_path(path):

@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from glasslet.api.quantity import Quantity
-from glasslet.config.documents import Path, format_path
+from glasslet.config.document import Path, format_path
 from glasslet.config.duration import Duration
 from glasslet.config.kubelet_configuration import Int32, Int64, KubeletConfiguration, UInt32
 

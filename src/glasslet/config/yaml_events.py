@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from glasslet.config.documents import MAX_ALIASED, MAX_DEPTH, MAX_EVENTS, Document, DocumentError, Spot, format_path
+from glasslet.config.document import MAX_ALIASED, MAX_DEPTH, MAX_EVENTS, Document, DocumentError, Spot, format_path
 from glasslet.config.scalars import Scalar, resolve_plain, resolve_tagged
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -20,7 +20,7 @@ from glasslet.kubeapi.connections import Connections, Connector
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
 from glasslet.kubeapi.errors import APIError, Gone, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import TokenBucket
+from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
@@ -69,7 +69,7 @@ class HTTPAPIClient:
         recorder: Recorder,
         clock: Clock,
         metrics: RequestMetrics,
-        limiter: TokenBucket,
+        limiter: RequestLimiter,
         user_agent: str,
         timeout: float = _TIMEOUT,
     ) -> None:

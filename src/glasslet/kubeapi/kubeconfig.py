@@ -15,7 +15,8 @@ from msgspec import Struct, field
 
 from glasslet.api.codec import DecodeError, convert
 from glasslet.api.object import Object
-from glasslet.config.documents import DocumentError, load_file
+from glasslet.config.document import DocumentError
+from glasslet.config.documents import load_file
 
 
 class KubeconfigError(Exception):

@@ -11,6 +11,8 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.record.stations import Station, WaitKind
+
 OK = "ok"
 FAILED = "failed"
 CANCELLED = "cancelled"
@@ -80,6 +82,11 @@ class Withdrawn(Struct, frozen=True, array_like=True, tag="x", gc=False):
 Event: TypeAlias = StationSpan | Waited | Decided | Observed | Found | Withdrawn
 _SPANS = (StationSpan, Waited)
 """Events that take time. A tuple, because a union would be built anew at every check."""
+
+
+def is_probing(event: Event) -> bool:
+    """Whether it is part of a probe's round: the pause before it, or what it calls."""
+    return isinstance(event, Waited) and (event.kind == WaitKind.PROBE or event.station == Station.PROBES)
 
 
 def end_of(event: Event) -> float:

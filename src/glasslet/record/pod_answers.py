@@ -9,7 +9,7 @@ from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, Po
 from glasslet.answers.why import VerdictAnswer
 from glasslet.api.pod_status import ContainerStatus
 from glasslet.record.history import LiveWait
-from glasslet.record.timeline import moment, newest, timeline
+from glasslet.record.timeline import moment, newest
 from glasslet.record.verdicts.judge import is_settled
 from glasslet.record.verdicts.situation import EPHEMERAL, INIT, SIDECAR, Situation
 
@@ -59,7 +59,7 @@ def pod_description(it: Situation, verdict: VerdictAnswer, *, source: str) -> Po
         labels=it.pod.metadata.labels,
         waits=tuple(wait_row(wait) for wait in it.record.waits),
         findings=it.record.findings(),
-        timeline=newest(timeline(it.record), _TIMELINE_ROWS),
+        timeline=newest(it.record, _TIMELINE_ROWS),
     )
 
 

@@ -37,6 +37,7 @@ from glasslet.record.events import (
     StationSpan,
     Waited,
     Withdrawn,
+    is_probing,
     shifted,
 )
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
@@ -252,10 +253,11 @@ class Record:
             self._make_room(keep=log)
 
     def _waited(self, scope: Scope, event: Waited) -> None:
-        routine = event.kind == WaitKind.PROBE or event.station == Station.PROBES or scope.pod is None
-        if routine and not self._log(scope.pod).keeps_routine():
+        probing = is_probing(event)
+        if (probing or scope.pod is None) and not self._log(scope.pod).keeps_routine():
+            # What probes said, and how long each took, their results tell: here they would push out all else.
             short = event.end - event.start < _ROUTINE_SECONDS
-            if event.kind == WaitKind.PROBE or (short and event.outcome == OK):
+            if probing or (short and event.outcome == OK):
                 return
         self._append(scope.pod, event)
 

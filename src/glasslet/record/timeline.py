@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from glasslet.answers.pods import TimelineRow
-from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn
+from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn, is_probing
 from glasslet.record.history import AgentGap, PodRecord
 
 
@@ -22,10 +23,17 @@ def timeline(record: PodRecord, *, after: float = 0.0) -> tuple[TimelineRow, ...
     return tuple(sorted(rows, key=lambda row: row.at))
 
 
-def newest(rows: Iterable[TimelineRow], count: int) -> tuple[TimelineRow, ...]:
-    """The last `count` rows that a person reads: waits shorter than a tenth of a second are left out."""
+def newest(record: PodRecord, count: int) -> tuple[TimelineRow, ...]:
+    """The last `count` rows that a person reads: waits shorter than a tenth of a second are left out, and rounds of
+    probes are one row, where they began."""
+    rounds = [event for event in record.events if is_probing(event)]
+    rows = timeline(replace(record, events=tuple(event for event in record.events if not is_probing(event))))
     telling = [row for row in rows if row.kind != "wait" or (row.took_ms or 0) >= 100 or row.outcome != "ok"]
-    return tuple(telling[-count:])
+    if not rounds:
+        return tuple(telling[-count:])
+    often = max(record.routine, len(rounds))
+    probes = TimelineRow(at=moment(rounds[0].start), kind="wait", text=f"probes: {often} waits since then")
+    return tuple(sorted([probes, *telling[1 - count :]], key=lambda row: row.at))
 
 
 def described(event: Event) -> TimelineRow:

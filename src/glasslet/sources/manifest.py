@@ -12,7 +12,7 @@ from glasslet.api.field_errors import FieldError
 from glasslet.api.pod import Pod
 from glasslet.api.static_pods import api_reference, claim_or_bundle_reference
 from glasslet.api.validation.pod import pod_errors
-from glasslet.config.documents import Document
+from glasslet.config.document import Document
 from glasslet.sources.static import Origin, static_pod
 
 MAX_BYTES = 10 * 1024 * 1024

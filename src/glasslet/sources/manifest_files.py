@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from glasslet.api.pod import Pod
-from glasslet.config.documents import Document, DocumentError, load_file
+from glasslet.config.document import Document, DocumentError
+from glasslet.config.documents import load_file
 from glasslet.config.files import reason_of
 from glasslet.sources.manifest import MAX_BYTES, ManifestReader, Problem, shown
 from glasslet.sources.names import FILE

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glasslet.api.pod import Pod
-from glasslet.config.documents import DocumentError, load_documents
+from glasslet.config.document import DocumentError
+from glasslet.config.documents import load_documents
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind

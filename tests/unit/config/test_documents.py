@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from glasslet.config.documents import DocumentError, load_documents, load_file
+from glasslet.config.document import DocumentError
+from glasslet.config.documents import load_documents, load_file
 
 
 def load(text: str | bytes):

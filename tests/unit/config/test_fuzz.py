@@ -9,7 +9,8 @@ import pytest
 from tests.unit.config.files import HEAD, STANDALONE
 
 from glasslet.config.check import check
-from glasslet.config.documents import DocumentError, load_documents
+from glasslet.config.document import DocumentError
+from glasslet.config.documents import load_documents
 from glasslet.config.flag_table import FLAGS
 from glasslet.config.loading import load
 from glasslet.config.machine import Machine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -244,3 +245,14 @@ def test_a_finding_that_no_longer_holds_may_be_made_again(record: Record, clock:
     clock.advance(1)
     record.finding("it hangs", pod=WEB)
     assert record.of(WEB).findings() == ("it hangs",)
+
+
+def test_slow_and_failing_calls_of_probes_push_nothing_out(record: Record, clock: ManualClock) -> None:
+    with working_for(WEB, station=Station.PROBES):
+        for _ in range(1000):
+            with suppress(OSError), record.wait(WaitKind.CRI_CALL, on="ExecSync"):
+                clock.advance(0.5)
+                raise OSError
+    kept = record.of(WEB)
+    assert kept.routine == 1000
+    assert len(kept.events) < 50

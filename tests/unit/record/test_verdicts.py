@@ -374,3 +374,18 @@ def test_what_hangs_comes_before_everything_but_the_end() -> None:
     assert {e.label: e.text for e in verdict.evidence} == {"task pod default/web": dump.new}
     assert judge(replace(it, stuck=hanging, lifecycle="terminating")).rule == "no_progress"
     assert judge(it).rule != "no_progress"
+
+
+def test_probes_take_one_row_of_a_description_and_push_nothing_out() -> None:
+    rounds = [waited("probe", "readiness of main", 10 * n, 10 * n + 10) for n in range(1, 60)]
+    calls = [waited("cri_call", "ExecSync", 10 * n, 10 * n + 1, "probes") for n in range(1, 60)]
+    it = situation(record=replace(record(*STARTED, *rounds, *calls), routine=500))
+    rows = pod_description(it, judge(it), source="file").timeline
+    assert [row.text for row in rows] == ["admitted", "volumes", "sandbox", "image", "probes: 500 waits since then"]
+
+
+def test_many_rows_leave_room_for_that_of_the_probes() -> None:
+    many = [station("planned", n, n) for n in range(100)]
+    it = situation(record=record(*many, waited("probe", "readiness of main", 1, 11)))
+    rows = pod_description(it, judge(it), source="file").timeline
+    assert (len(rows), rows[0].text) == (40, "probes: 1 waits since then")

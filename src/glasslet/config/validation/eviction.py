@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 
 from glasslet.api.quantity import Quantity
-from glasslet.config.documents import format_path
+from glasslet.config.document import format_path
 from glasslet.config.duration import Duration
 from glasslet.config.validation.finding import Finding, Subject, refused
 

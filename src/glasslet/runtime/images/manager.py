@@ -12,6 +12,7 @@ from glasslet.api.container import Container, EphemeralContainer
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.images.back_off import INITIAL, MAXIMUM, PullBackOff
@@ -19,7 +20,6 @@ from glasslet.runtime.images.outcomes import ImageProblem, ImageReason, error_wo
 from glasslet.runtime.images.puller import Pulled, Puller, PullFailed, PullRequest
 from glasslet.runtime.images.queue import PullQueue
 from glasslet.runtime.images.reference import InvalidImageName, default_pull_policy, with_default_tag
-from glasslet.runtime.images.throttle import TokenBucket
 from glasslet.runtime.images.verification import IntentNotRecorded, PullVerification
 from glasslet.runtime.model import Image
 from glasslet.runtime.observed.durations import go_duration

@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import ImagePullFailed, RuntimeCallError
 from glasslet.runtime.images.queue import PullQueue
-from glasslet.runtime.images.throttle import TokenBucket
 from glasslet.runtime.model import Image
 from glasslet.runtime.protocols import ImageService, RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
