@@ -37,7 +37,7 @@ from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolume
 from tests.fakes.runtime import FakeRuntime
 
 
-class _NoFigures:
+class NoFigures:
     def relisted(self, seconds: float, interval: float | None) -> None: ...
     def last_seen(self, unix_seconds: float) -> None: ...
     def discarded(self, changes: int) -> None: ...
@@ -84,7 +84,7 @@ class Agent:
         self.outcomes: dict[ContainerID, ProbeOutcome] = {}
         self.sources_ready = True
         self.network_error: str | None = None
-        self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=_NoFigures(), clock=self.clock)
+        self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=NoFigures(), clock=self.clock)
         self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
         self.allocations = Allocations(
             judge=lambda wanted, allocated, others: node.judge(wanted, allocated, others),

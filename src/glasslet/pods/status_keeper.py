@@ -72,6 +72,7 @@ class StatusKeeper:
         self._clock = clock
         self._published: PodStatus | None = None
         self._believed: _Inputs | None = None
+        self._final = False
         self.status = first
 
     @property
@@ -88,7 +89,10 @@ class StatusKeeper:
 
     def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
         """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
-        under way; an end that shows now (a container stopped to be started anew) is not believed."""
+        under way; an end that shows now (a container stopped to be started anew) is not believed. Nothing follows the
+        final status: what then is seen of the pod is only how its remains go."""
+        if self._final:
+            return
         inputs = _Inputs(
             pod=memory.pod,
             observed=observed,
@@ -136,6 +140,7 @@ class StatusKeeper:
 
     def finish(self, memory: PodMemory) -> None:
         """Says that the last status told is the final one."""
+        self._final = True
         self._services.finished(memory.pod, self.status)
 
 
