@@ -11,7 +11,9 @@ import pytest
 from aiohttp import web
 
 from glasslet.api.pod import Pod
+from glasslet.assembly.clients import Connector, build_clients
 from glasslet.concurrency.clock import SystemClock
+from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
@@ -238,3 +240,28 @@ async def test_round_trip_and_time_in_queues_are_waits_of_the_pod_that_asks() ->
     assert sum(wait.kind == WaitKind.API_CALL for wait in waits) == 35
     queued = {wait.on for wait in waits if wait.kind == WaitKind.QUEUE}
     assert queued == {"client rate limit of the API server", "one of 32 requests to the API server to end"}
+
+
+async def test_reviews_never_stand_in_the_queue_of_other_requests() -> None:
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(pod("a"))
+
+    record = Record()
+    async with server(handler) as (reached, _):
+        connector = Connector(recorder=record, clock=SystemClock(), metrics=Counted())
+        slow = KubeletConfiguration(kube_api_qps=1000, kube_api_burst=1)
+        clients = build_clients(connector, Kubeconfig(origin="test", server=reached._config.server), slow)
+        for _ in range(5):
+            await clients.reviews.create("/apis/authentication.k8s.io/v1/tokenreviews", {}, Pod)
+        assert queued(record) == 0
+        for _ in range(5):
+            await clients.requests.get("/api/v1/x", Pod)
+        assert queued(record) > 0
+        await clients.close()
+
+
+def queued(record: Record) -> int:
+    """How many requests stood in a queue."""
+    known = record.of(None)
+    assert known is not None
+    return sum(isinstance(event, Waited) and event.kind == WaitKind.QUEUE for event in known.events)

@@ -14,14 +14,24 @@ from glasslet.api.codec import convert
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.api.pod_status import PodCondition, PodStatus
+from glasslet.api.pod_status import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
 from glasslet.kubeapi.errors import APIError, Conflict, Forbidden, Invalid, NotFound, Throttled, Unavailable
 from glasslet.record.events import Observed
+from glasslet.record.history import PodRecord
 from glasslet.record.store import Record
 from glasslet.status.manager import StatusManager
+from tests.builders.pod import container
 from tests.fakes.api_server import FakeAPIServer, Plain
 
 pytestmark = pytest.mark.looptime
+EMPTY = PodRecord(pod=None)
 PENDING, RUNNING, FAILED = (PodStatus(phase=phase) for phase in ("Pending", "Running", "Failed"))
 
 
@@ -325,3 +335,19 @@ async def test_ready_and_its_acceptance_are_milestones_of_the_pod() -> None:
     assert known is not None
     told = [(event.subject, event.new) for event in known.events if isinstance(event, Observed)]
     assert told == [("condition Ready", "True"), ("condition Ready accepted at API", "True")]
+
+
+async def test_a_status_that_goes_against_an_end_is_not_told() -> None:
+    # behaviours.md §5: "A status that would take a terminated container back to running against its policy is not
+    # sent."
+    async with managed() as world:
+        never = replace(world.pod, spec=replace(world.pod.spec, restart_policy="Never", containers=(container(),)))
+        ended = ContainerState(terminated=ContainerStateTerminated(exit_code=1))
+        running = ContainerState(running=ContainerStateRunning())
+        for state in (ended, running):
+            one = ContainerStatus(name="main", state=state, ready=False, restart_count=0, image="", image_id="")
+            world.manager.publish(never, PodStatus(phase="Running", container_statuses=(one,)))
+            await asyncio.sleep(1)
+        told = world.server_pod().status.container_statuses[0].state
+        assert told.terminated is not None
+    assert any("illegal transition" in text for text in (world.record.of(pod_ref(never)) or EMPTY).findings())

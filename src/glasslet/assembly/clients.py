@@ -20,15 +20,17 @@ _UNLIMITED = 0.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIClients:
     """`requests`: everything but what follows (kubeAPIQPS, kubeAPIBurst); `heartbeats`: node status and lease, without
-    limit and with a time-out of their own; `events`: eventRecordQPS, eventBurst."""
+    limit and with a time-out of their own; `events`: eventRecordQPS, eventBurst; `reviews`: who asks this node's server
+    and may they, without limit, as somebody waits for each."""
 
     requests: HTTPAPIClient
     heartbeats: HTTPAPIClient
     events: HTTPAPIClient
+    reviews: HTTPAPIClient
 
     async def close(self) -> None:
         """Closes all connections."""
-        for client in (self.events, self.requests, self.heartbeats):
+        for client in (self.reviews, self.events, self.requests, self.heartbeats):
             await client.close()
 
 
@@ -62,4 +64,5 @@ def build_clients(connector: Connector, config: Kubeconfig, configuration: Kubel
         requests=connector.client(config, qps=configuration.kube_api_qps, burst=configuration.kube_api_burst),
         heartbeats=connector.client(config, timeout=float(patience)),
         events=connector.client(config, qps=configuration.event_record_qps, burst=configuration.event_burst),
+        reviews=connector.client(config),
     )

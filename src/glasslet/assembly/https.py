@@ -89,7 +89,7 @@ def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Acc
     if cluster is None:
         return build_access(settings)
     reviews = Reviews(
-        client=cluster.clients.requests,
+        client=cluster.clients.reviews,
         metrics=ReviewMetrics(foundation.metrics.registry),
         recorder=foundation.record,
         clock=foundation.clock,

@@ -30,6 +30,7 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
+from glasslet.assembly.pod_cidr import pod_cidr_services
 from glasslet.assembly.pod_services import build_pod_files, build_pod_services, log_layout
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.resizes import build_resizes
@@ -208,6 +209,7 @@ def build_pod_side(
         "resizes written down": resizes.kept.run,
         "waiting resizes": resizes.retrying(workers, lambda: desired.ready()),
     }
+    upkeep |= pod_cidr_services(foundation, runtime, cluster)
     upkeep["image garbage collection"] = build_image_collection(foundation, runtime, workers.snapshot).run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)

@@ -142,7 +142,7 @@ class NodeAgent:
         self._looked = asyncio.Event()
         self._registered = asyncio.Event()
         self.known = KnownNode()
-        self._pod_cidr = PodCIDRHandover(update=update_pod_cidr)
+        self.pod_cidr = PodCIDRHandover(update=update_pod_cidr)
         self.registration = Registration(
             client=api.requests,
             settings=settings,
@@ -176,7 +176,7 @@ class NodeAgent:
             query={"fieldSelector": f"metadata.name={settings.name}"},
             on_change=self._seen,
         )
-        self.known.subscribe(self._pod_cidr.take)
+        self.known.subscribe(self.pod_cidr.take)
         self.known.subscribe(self._schedulable)
         self.status.on_accepted = self._accepted
         runtime.subscribe(self.status.wake)
@@ -215,7 +215,7 @@ class NodeAgent:
             "node lease": self._renew_lease,
             "node status": self._report,
             "node readiness": self._hasten,
-            "pod CIDR": self._pod_cidr.run,
+            "pod CIDR": self.pod_cidr.run,
             "image file system": self._check_image_disk,
         }
         if self._settings.register:

@@ -28,7 +28,10 @@ class PodCIDRHandover:
 
     def take(self, node: Node) -> None:
         """A version of the node; one without podCIDR changes nothing."""
-        wanted = ",".join(node.spec.pod_cidrs) or node.spec.pod_cidr
+        self.want(",".join(node.spec.pod_cidrs) or node.spec.pod_cidr)
+
+    def want(self, wanted: str) -> None:
+        """Another value is to be handed over; "" changes nothing."""
         if wanted and wanted != self._wanted:
             self._wanted = wanted
             self._news.set()

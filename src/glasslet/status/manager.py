@@ -34,6 +34,7 @@ from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
+from glasslet.status.transitions import comes_back_from_its_end
 
 logger = logging.getLogger(__name__)
 
@@ -110,10 +111,15 @@ class StatusManager:
         self._group: asyncio.TaskGroup | None = None
 
     def publish(self, pod: Pod, status: PodStatus) -> None:
-        """Takes the newest status of a pod; an equal one changes nothing."""
+        """Takes the newest status of a pod; an equal one changes nothing, one that goes against an end is not taken."""
         uid = PodUID(pod.metadata.uid)
         entry = self._entries.get(uid)
-        self._note_readiness(pod, pod.status if entry is None else entry.status, status)
+        before = pod.status if entry is None else entry.status
+        if (name := comes_back_from_its_end(pod, before, status)) is not None:
+            text = f"terminated container {name} attempted illegal transition to non-terminated state"
+            self._recorder.finding(f"status of the pod not told: {text}", pod=pod_ref(pod))
+            return
+        self._note_readiness(pod, before, status)
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
             entry.changed_at = self._now()
