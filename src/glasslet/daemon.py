@@ -17,8 +17,10 @@ import uvloop
 
 from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import build_cluster_side
+from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
 from glasslet.assembly.health import Vitals, find_service_manager
+from glasslet.assembly.pod_resources import build_pod_resources
 from glasslet.assembly.pods import build_pod_side, find_host_ips
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
 from glasslet.assembly.servers import build_servers
@@ -76,9 +78,10 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         connection = await connect_runtime(foundation, startup.waiting_for)
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
-        cluster = build_cluster_side(foundation, runtime)
+        devices = DeviceSide(foundation, runtime)
+        cluster = build_cluster_side(foundation, runtime, devices)
         driver = await find_cgroup_driver(foundation, connection.runtime)
-        pods = build_pod_side(foundation, runtime, host_ips, cluster, driver)
+        pods = build_pod_side(foundation, runtime, host_ips, cluster, driver, devices)
         servers = await build_servers(foundation, runtime, pods, log, cluster)
 
         vitals.checks = servers.vital
@@ -88,6 +91,8 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
         await layers.enter_async_context(running(pods.configuration.services))
         await pods.cgroups.start()
+        devices.start()
+        await layers.enter_async_context(running(devices.services))
         work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
         await layers.enter_async_context(running(probes | work))
         for server in servers.listening:
@@ -97,6 +102,7 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
             "log rotation": runtime.rotator.run,
             "housekeeping": pods.housekeeping.run,
             "garbage collection": pods.garbage.run,
+            "pod resources": build_pod_resources(foundation, pods).run,
             **pods.upkeep,
         }
         if servers.tls is not None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-import glasslet.runtime.cri
+import glasslet
 
-CRI = Path(glasslet.runtime.cri.__file__).parent
-PACKAGE = "glasslet/runtime/cri/_generated"
-PROTOS = sorted(path.stem for path in (CRI / "protos").glob("*.proto"))
+SOURCE = Path(glasslet.__file__).parent
+OWNERS = sorted(folder.parent.relative_to(SOURCE.parent) for folder in SOURCE.rglob("protos"))
+PROTOS = [(str(owner), path.stem) for owner in OWNERS for path in sorted((SOURCE.parent / owner / "protos").iterdir())]
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FileDescript
     protoc = pytest.importorskip("grpc_tools.protoc")
     target = tmp_path_factory.mktemp("protos") / "all.pb"
     include = Path(protoc.__file__).parent / "_proto"
-    files = [f"{PACKAGE}/{name}.proto" for name in PROTOS]
-    assert protoc.main(["protoc", f"-I{PACKAGE}={CRI}/protos", f"-I{include}", f"-o{target}", *files]) == 0
+    files = [f"{owner}/_generated/{name}.proto" for owner, name in PROTOS]
+    folders = [f"-I{owner}/_generated={SOURCE.parent / owner}/protos" for owner in OWNERS]
+    assert protoc.main(["protoc", *folders, f"-I{include}", f"-o{target}", *files]) == 0
     found = FileDescriptorSet.FromString(target.read_bytes())
     return {Path(file.name).stem: without_json_names(file) for file in found.file}
 
@@ -38,9 +39,9 @@ def without_json_names(file: FileDescriptorProto) -> FileDescriptorProto:
     return file
 
 
-@pytest.mark.parametrize("name", PROTOS)
-def test_generated_code_is_current(compiled: dict[str, FileDescriptorProto], name: str) -> None:
-    module = importlib.import_module(f"glasslet.runtime.cri._generated.{name}_pb2")
+@pytest.mark.parametrize(("owner", "name"), PROTOS)
+def test_generated_code_is_current(compiled: dict[str, FileDescriptorProto], owner: str, name: str) -> None:
+    module = importlib.import_module(f"{owner.replace('/', '.')}._generated.{name}_pb2")
     committed = FileDescriptorProto()
     module.DESCRIPTOR.CopyToProto(committed)
 

@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 import yaml
 
+from glasslet.assembly.devices import FOLDER_VARIABLE
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, unmount_below
 
 NODE = "node-a"
@@ -59,6 +60,8 @@ class Agent:
         self.manifests = folder / "manifests"
         self.logs = folder / "logs"
         self.log = folder / "agent.log"
+        self.device_plugins = folder / "device-plugins"
+        """Instead of the folder that all agents of a machine would share."""
         self.healthz_port, self.port = free_port(), free_port()
         self.program: tuple[str, ...] = (sys.executable, "-m", "glasslet.kubelet")
         self.flags: tuple[str, ...] = ()
@@ -82,7 +85,7 @@ class Agent:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **self.environment},
+                env={**os.environ, FOLDER_VARIABLE: str(self.device_plugins), **self.environment},
             )
 
     @property

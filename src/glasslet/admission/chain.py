@@ -8,6 +8,7 @@ Answers at once and decides only: who rejects, kills victims and waits for their
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from glasslet.admission.candidate import Candidate, Rule
 from glasslet.admission.predicates import predicates
@@ -17,9 +18,22 @@ from glasslet.api.quantity import Quantity
 from glasslet.runtime.admission import Admitted, Rejected
 
 
+class Devices(Protocol):
+    """Devices of device plugins (`devices`)."""
+
+    def claim(self, pod: Pod, others: Sequence[Pod]) -> Rejected | None:
+        """Keeps what the pod asks for, or refuses it."""
+
+    def unclaim(self, uid: str) -> None:
+        """The pod was refused by somebody else."""
+
+    def at_least(self, pod: Pod) -> Mapping[str, int]:
+        """What the node has for this pod, whatever the node object says; by resource."""
+
+
 class PodAdmission:
     """`node`: the node object as last known, None while there is none; `allocatable`: what pods may have of the node;
-    `before` and `after`: rules on either side of the predicates, in this order."""
+    `before` and `after`: rules on either side of devices and predicates, in this order."""
 
     def __init__(
         self,
@@ -28,18 +42,45 @@ class PodAdmission:
         allocatable: Callable[[], Mapping[str, Quantity]],
         before: Sequence[Rule] = (),
         after: Sequence[Rule] = (),
+        devices: Devices | None = None,
     ) -> None:
         self._node = node
         self._allocatable = allocatable
         self._before = tuple(before)
         self._after = tuple(after)
+        self._devices = devices
 
     def __call__(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
-        """`others`: the pods that occupy the node now."""
-        candidate = Candidate(pod=pod, node=self._node(), allocatable=self._allocatable(), others=tuple(others))
+        """For a pod that comes. `others`: the pods that occupy the node now."""
+        candidate = self._candidate(pod, others)
         for rule in self._before:
             if (refusal := rule(candidate)) is not None:
                 return refusal
+        if self._devices is not None:
+            if (refusal := self._devices.claim(pod, others)) is not None:
+                return refusal
+            # What was claimed the node has.
+            candidate = self._candidate(pod, others)
+        verdict = self._rest(candidate)
+        if self._devices is not None and isinstance(verdict, Rejected):
+            self._devices.unclaim(pod.metadata.uid)
+        return verdict
+
+    def fits(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
+        """The same for a pod that is here, if it were another one: nothing is claimed."""
+        candidate = self._candidate(pod, others)
+        for rule in self._before:
+            if (refusal := rule(candidate)) is not None:
+                return refusal
+        return self._rest(candidate)
+
+    def _candidate(self, pod: Pod, others: Sequence[Pod]) -> Candidate:
+        allocatable = self._allocatable()
+        if self._devices is not None:
+            allocatable = _with(allocatable, self._devices.at_least(pod))
+        return Candidate(pod=pod, node=self._node(), allocatable=allocatable, others=tuple(others))
+
+    def _rest(self, candidate: Candidate) -> Admitted | Rejected:
         verdict = predicates(candidate)
         if isinstance(verdict, Rejected):
             return verdict
@@ -47,3 +88,13 @@ class PodAdmission:
             if (refusal := rule(candidate)) is not None:
                 return refusal
         return verdict
+
+
+def _with(allocatable: Mapping[str, Quantity], amounts: Mapping[str, int]) -> Mapping[str, Quantity]:
+    """A node that has at least so much."""
+    short = {
+        name: Quantity(amount)
+        for name, amount in amounts.items()
+        if name not in allocatable or allocatable[name].value() < amount
+    }
+    return {**allocatable, **short} if short else allocatable

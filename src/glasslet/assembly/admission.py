@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from glasslet.admission.app_armor import app_armor_rule
-from glasslet.admission.chain import PodAdmission
+from glasslet.admission.chain import Devices, PodAdmission
 from glasslet.admission.pod_features import pod_level_resources_rule
 from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
@@ -17,7 +17,9 @@ from glasslet.pods.collaborators import Admit
 from glasslet.runtime.admission import Admitted, Rejected
 
 
-def build_admission(foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node]) -> PodAdmission:
+def build_admission(
+    foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node], devices: Devices | None = None
+) -> PodAdmission:
     """`node`: the node as last known; `initial`: as it would register, for a node object that says nothing yet of what
     pods may have."""
     configuration, gates = foundation.configuration, foundation.loaded.gates
@@ -34,6 +36,7 @@ def build_admission(foundation: Foundation, node: Callable[[], Node], initial: C
             app_armor_rule(enabled=app_armor_enabled()),
             pod_level_resources_rule(enabled=gates.enabled("PodLevelResources")),
         ),
+        devices=devices,
     )
 
 

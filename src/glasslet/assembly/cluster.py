@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
 from glasslet.assembly.clients import APIClients
+from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.node.agent import NodeAgent, NodeAPI
@@ -28,7 +28,7 @@ class ClusterSide:
     facts: FactKeeper
 
 
-def build_cluster_side(foundation: Foundation, runtime: RuntimeSide) -> ClusterSide | None:
+def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide) -> ClusterSide | None:
     """None when the agent is standalone."""
     clients = foundation.clients
     if clients is None:
@@ -52,15 +52,11 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide) -> ClusterS
         events=foundation.events.node,
         recorder=foundation.record,
         clock=foundation.clock,
-        contributions=Contributions(reset_extended=lambda: not os.path.exists(_device_checkpoint(foundation))),
+        contributions=Contributions(devices=devices.of_node, reset_extended=devices.none_known),
         metrics=foundation.metrics.node_start,
     )
+    devices.tell(node.wake)
     return ClusterSide(clients=clients, node=node, facts=facts)
-
-
-def _device_checkpoint(foundation: Foundation) -> str:
-    """Written by the device manager as soon as it knows devices of this machine."""
-    return f"{foundation.root.root_dir}/device-plugins/kubelet_internal_checkpoint"
 
 
 def settings_of_node(foundation: Foundation) -> NodeSettings:

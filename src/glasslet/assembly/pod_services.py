@@ -12,7 +12,7 @@ from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.layout import LogLayout
 from glasslet.host.pod_files import PodFiles
 from glasslet.pods.assembly import PodServices
-from glasslet.pods.collaborators import RuntimeHandlers, Volumes
+from glasslet.pods.collaborators import Devices, RuntimeHandlers, Volumes
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.runtime.errors import RuntimeCallError
@@ -43,6 +43,7 @@ def build_pod_services(
     cgroups: CgroupSide,
     handlers: RuntimeHandlers,
     allocations: Allocations,
+    devices: Devices,
 ) -> PodServices:
     """All of it, from the sides of the agent."""
     return PodServices(
@@ -55,6 +56,7 @@ def build_pod_services(
         node=needs.node,
         data=configuration.data,
         handlers=handlers,
+        devices=devices,
         network_error=runtime.conditions.network_error,
         cgroup_lost=cgroups.lost,
         allocations=allocations,

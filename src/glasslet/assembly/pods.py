@@ -26,6 +26,7 @@ from glasslet.assembly.cgroups import (
 )
 from glasslet.assembly.cluster import ClusterSide, standalone_node
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
+from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.last_known import Remembered, build_last_known
@@ -78,6 +79,7 @@ class PodSide:
     probes: ProbeSide
     configuration: ConfigurationSide
     cgroups: CgroupSide
+    devices: DeviceSide
     upkeep: Mapping[str, Callable[[], Awaitable[None]]]
     """Keeps cgroups as they should be, the disk of the images from filling up, and an eye on pods."""
     housekeeping: Housekeeping
@@ -108,6 +110,7 @@ def build_pod_side(
     host_ips: tuple[str, ...],
     cluster: ClusterSide | None,
     cgroup_driver: str,
+    devices: DeviceSide,
 ) -> PodSide:
     """Sources, workers and what lies between. Raises CgroupsNotUsable, CgroupSetupFailed."""
     api = None
@@ -148,8 +151,8 @@ def build_pod_side(
         if mirrors is not None and is_static(pod):
             mirrors.wake()
 
-    admission = _admission(foundation, runtime, host_ips, cluster)
-    resizes = build_resizes(foundation, needs.node, admission, sources_ready=lambda: desired.ready())
+    admission = _admission(foundation, runtime, host_ips, cluster, devices)
+    resizes = build_resizes(foundation, needs.node, admission.fits, sources_ready=lambda: desired.ready())
     workers = PodWorkers(
         services=build_pod_services(
             runtime,
@@ -160,6 +163,7 @@ def build_pod_side(
             cgroups,
             build_runtime_handlers(foundation, runtime, files),
             resizes.allocations,
+            devices.pods,
         ),
         status=_status_services(
             _status_builder(foundation, runtime), statuses, cluster, probes.manager, finished, resizes.allocations
@@ -196,6 +200,7 @@ def build_pod_side(
     desired = DesiredPods(
         sources=source_kinds(foundation), deliver=deliver, clock=foundation.clock, recorder=foundation.record
     )
+    devices.all_pods_known = desired.ready
     housekeeping = Housekeeping(
         observed=runtime.observed,
         workers=workers,
@@ -233,6 +238,7 @@ def build_pod_side(
         probes=probes,
         configuration=configuration,
         cgroups=cgroups,
+        devices=devices,
         upkeep=upkeep,
         housekeeping=housekeeping,
         progress=progress,
@@ -252,10 +258,14 @@ def build_pod_side(
 
 
 def _admission(
-    foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], cluster: ClusterSide | None
+    foundation: Foundation,
+    runtime: RuntimeSide,
+    host_ips: tuple[str, ...],
+    cluster: ClusterSide | None,
+    devices: DeviceSide,
 ) -> PodAdmission:
     if cluster is not None:
-        return build_admission(foundation, cluster.node.current, cluster.node.initial)
+        return build_admission(foundation, cluster.node.current, cluster.node.initial, devices.manager)
     plain = standalone_node(foundation, host_ips)
     able = standalone_node(foundation, host_ips, supplemental_groups_policy=True)
 
@@ -263,7 +273,7 @@ def _admission(
         # Known only once the runtime has told its status.
         return able if runtime.conditions.supplemental_groups_policy else plain
 
-    return build_admission(foundation, node, node)
+    return build_admission(foundation, node, node, devices.manager)
 
 
 def _limits(foundation: Foundation) -> Limits:

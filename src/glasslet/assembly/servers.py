@@ -55,12 +55,13 @@ async def build_servers(
     )
     routes = glass_routes(source=glass, keeper=foundation.keeper)
     foundation.metrics.count_pods(_counts(runtime, pods))
-    vital = own_checks(
+    own = own_checks(
         logging.problem,
         lambda: pods.housekeeping.turned_at,
         foundation.clock.monotonic,
         foundation.configuration.sync_frequency,
     )
+    vital = (*own, HealthCheck("device-plugin", pods.devices.problem))
     sources = Sources(
         pods=node,
         logs=logs,

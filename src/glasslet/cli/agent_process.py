@@ -44,7 +44,11 @@ class AgentProcess:
         """Starts it and returns when it answers. Raises Failure with the end of its log."""
         self.state.config.write_text(configuration(options, logs=self.state.path / "logs"))
         process = processes.start(
-            command(self.state, options), pid_file=self.state.agent_pid, log=self.state.agent_log, environment={}
+            command(self.state, options),
+            pid_file=self.state.agent_pid,
+            log=self.state.agent_log,
+            # Not the folder of a kubelet that may run on this machine, too.
+            environment={"GLASSLET_DEVICE_PLUGIN_DIR": f"{self.state.root_dir}/device-plugins"},
         )
         until = time.monotonic() + _START_SECONDS
         while not self.client.answers():

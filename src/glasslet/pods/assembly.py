@@ -12,6 +12,7 @@ from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.collaborators import (
     Cgroups,
     ConfigurationData,
+    Devices,
     Images,
     Observed,
     PodFiles,
@@ -23,6 +24,7 @@ from glasslet.pods.executor import Executor, Verbs
 from glasslet.pods.hooks import HookRunner
 from glasslet.pods.kill_container import ContainerKiller
 from glasslet.pods.make_container import ContainerMaker
+from glasslet.pods.no_devices import NoDevices
 from glasslet.pods.post_start import PostStart
 from glasslet.pods.prepare_pod import PodPreparer
 from glasslet.pods.remove_pod import PodRemover
@@ -59,6 +61,7 @@ class PodServices:
     node: Callable[[], NodeFacts]
     data: ConfigurationData = field(default_factory=StandaloneData)
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
+    devices: Devices = field(default_factory=NoDevices)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
     allocations: Allocations = field(default_factory=Allocations)
@@ -91,6 +94,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         observed=observed,
         images=services.images,
         data=services.data,
+        devices=services.devices,
         volumes=services.volumes,
         files=files,
         sandboxes=sandboxes,

@@ -18,7 +18,7 @@ from glasslet.runtime.admission import Admitted, Rejected
 from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
 from glasslet.runtime.protocols import RegistryAuth
-from glasslet.runtime.spec import SandboxSpec
+from glasslet.runtime.spec import ContainerDevices, SandboxSpec
 from glasslet.runtime.volume import MountedVolume, SubPath
 
 
@@ -173,6 +173,16 @@ class RuntimeHandlers(Protocol):
 
     def release(self, ref: PodRef) -> None:
         """The pod ended: its ids are free again."""
+
+
+class Devices(Protocol):
+    """Devices of device plugins (`devices`)."""
+
+    async def allocate(self, pod: Pod) -> Rejected | None:
+        """What the pod was admitted with; may wait long for a plugin. A refusal is final."""
+
+    async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
+        """Before a container is created: what it is given for its devices. Raises ConfigError."""
 
 
 class EventSink(Protocol):

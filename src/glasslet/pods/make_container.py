@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
-from glasslet.pods.collaborators import WARNING, ConfigurationData, Images, Observed, PodFiles, SubPaths
+from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, Images, Observed, PodFiles, SubPaths
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.env_files import file_keys
 from glasslet.pods.late_calls import until_settled
@@ -52,6 +52,7 @@ class ContainerMaker:
         observed: Observed,
         images: Images,
         data: ConfigurationData,
+        devices: Devices,
         volumes: SubPaths,
         files: PodFiles,
         sandboxes: SandboxCreator,
@@ -62,6 +63,7 @@ class ContainerMaker:
         self._observed = observed
         self._images = images
         self._data = data
+        self._devices = devices
         self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
@@ -153,6 +155,7 @@ class ContainerMaker:
             file_keys=file_keys(container, volumes),
             runtime_handler=home.spec.runtime_handler,
             user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
+            devices=await self._devices.prepare(pod, container),
         )
         if wanted := sub_paths(request):
             bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)

@@ -20,7 +20,7 @@ from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.jitter import jittered
 from glasslet.concurrency.mailbox import Mailbox
 from glasslet.pods.api_status import tells_of_others
-from glasslet.pods.collaborators import NORMAL, WARNING, Observed
+from glasslet.pods.collaborators import NORMAL, WARNING, Devices, Observed
 from glasslet.pods.executor import Executor
 from glasslet.pods.grace import MIN_GRACE, termination_grace
 from glasslet.pods.holds import pause_after
@@ -42,6 +42,7 @@ from glasslet.pods.making_room import Victim, wait_for_room
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.planner import PlannedWait
 from glasslet.pods.refresh import refresh_due
+from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusKeeper
@@ -51,6 +52,7 @@ from glasslet.pods.updates import Ask, Kill, ask_of, merge
 from glasslet.pods.wait_board import WaitBoard
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
+from glasslet.runtime.admission import Rejected
 from glasslet.runtime.facts import Verdict
 
 logger = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ class PodWorker:
         last_words: LastWords,
         report: Reporting,
         settings: WorkerSettings,
+        devices: Devices,
     ) -> None:
         self.ref = pod_ref(first.pod)
         self.source = first.source
@@ -95,6 +98,7 @@ class PodWorker:
         self._last_words = last_words
         self._report = report
         self._settings = settings
+        self._devices: Devices | None = devices
         self._mail: Mailbox[Ask] = Mailbox(merge=merge)
         self._gone = False
         self._rejected = False
@@ -224,12 +228,17 @@ class PodWorker:
 
     async def _sync_and_rest(self) -> None:
         settled: Quiet | RanOut | PastDeadline = Quiet()
+        refusal: Rejected | None = None
         async with self._work:
             await self._names.wait_for_turn(self.memory.pod)
             await wait_for_room(self.victims, self._report)
             self.victims = ()
-            settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
+            if (refusal := await self._get_devices()) is None:
+                settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
         if self._work.interrupted or not isinstance(self.state, Syncing):
+            return
+        if refusal is not None:
+            self.kill(reject(self.ref, refusal, self._report))
             return
         match settled:
             case Quiet():
@@ -244,6 +253,14 @@ class PodWorker:
                 self._advance(StopRequested(grace=termination_grace(self.memory.pod), verdict=verdict))
             case _:
                 assert_never(settled)
+
+    async def _get_devices(self) -> Rejected | None:
+        """The last part of admission: plugins are asked, once in the pod's life. A pod without its devices fails."""
+        if self._devices is None:
+            return None
+        refusal = await self._devices.allocate(self.memory.pod)
+        self._devices = None
+        return refusal
 
     async def _refresh_volumes(self, next_at: datetime | None) -> None:
         """Brings news into the volumes of a running pod. Whatever else is to be done goes first: a server that

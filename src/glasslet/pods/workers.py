@@ -24,6 +24,7 @@ from glasslet.pods.last_words import LastWords
 from glasslet.pods.lifecycle import State
 from glasslet.pods.making_room import DISRUPTED, PREEMPTED, PREEMPTING, Victim
 from glasslet.pods.name_queue import NameQueue
+from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status_keeper import StatusKeeper, StatusServices
@@ -209,9 +210,7 @@ class PodWorkers:
         verdict = self._admit(pod, self._others(pod_ref(pod).uid))
         with working_for(pod_ref(pod)):
             if isinstance(verdict, Rejected):
-                self._report.recorder.decided("rejected", reason=verdict.reason, message=verdict.message)
-                self._report.events(pod_ref(pod), WARNING, verdict.reason, verdict.message)
-                self._begin(first, Kill(verdict=_rejection(verdict)))
+                self._begin(first, reject(pod_ref(pod), verdict, self._report))
                 return
             self._report.recorder.passed(Station.ADMITTED)
         self._begin(first).victims = tuple(self._preempt(uid) for uid in verdict.victims)
@@ -244,6 +243,7 @@ class PodWorkers:
             last_words=self._last_words,
             report=self._report,
             settings=self._settings,
+            devices=self._services.devices,
         )
         if kill is not None:
             worker.kill(kill)
@@ -269,11 +269,6 @@ class PodWorkers:
     def _on_observed(self, uid: PodUID, old: ObservedPod | None, new: ObservedPod | None) -> None:
         if (worker := self._workers.get(uid)) is not None:
             worker.changed()
-
-
-def _rejection(verdict: Rejected) -> Verdict:
-    message = f"Pod was rejected: {verdict.message}"
-    return Verdict(phase="Failed", reason=verdict.reason, message=message, rejected=True)
 
 
 def _told_to_nobody(services: StatusServices) -> StatusServices:

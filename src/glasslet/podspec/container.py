@@ -15,7 +15,7 @@ from glasslet.runtime.spec import ContainerSpec
 
 def container_spec(request: ContainerRequest) -> ContainerSpec:
     """One instance of a container. Raises ConfigError, whose reason and message the API shows."""
-    pod, container = request.pod, request.container
+    pod, container, given = request.pod, request.container, request.devices
     envs = environment(request)
     mounts = container_mounts(request, envs)
     return ContainerSpec(
@@ -26,11 +26,12 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         command=expand_all(container.command, envs),
         args=expand_all(container.args, envs),
         working_dir=container.working_dir,
-        envs=tuple(envs.items()),
-        mounts=mounts,
-        devices=container_devices(request),
+        envs=(*given.envs, *envs.items()),
+        mounts=(*given.mounts, *mounts),
+        devices=(*given.devices, *container_devices(request)),
+        cdi_devices=given.cdi_devices,
         labels=container_labels(pod, container),
-        annotations=container_annotations(pod, container, request.attempt),
+        annotations={**given.annotations, **container_annotations(pod, container, request.attempt)},
         log_path=_log_path(request),
         stdin=container.stdin,
         stdin_once=container.stdin_once,

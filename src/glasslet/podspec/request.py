@@ -12,7 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
 from glasslet.host.resolver import ResolverFile as ResolverFile
 from glasslet.runtime.model import Image
-from glasslet.runtime.spec import DNSConfig, IdMapping
+from glasslet.runtime.spec import ContainerDevices, DNSConfig, IdMapping
 from glasslet.runtime.volume import MountedVolume
 
 
@@ -102,6 +102,8 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     """Values of fileKeyRef, as `key_refs`."""
     sub_paths: Mapping[int, str] = {}
     user_namespace: UserNamespace | None = None
+    devices: ContainerDevices = ContainerDevices()
+    """What device plugins give it."""
 
     def __repr__(self) -> str:
         # The environment may hold what came from Secrets.

@@ -42,3 +42,4 @@ class WaitKind(StrEnum):
     PAUSE = "pause"
     CGROUP = "cgroup"
     CREDENTIALS = "credentials"
+    DEVICE = "device"

@@ -55,6 +55,20 @@ class Device(Struct, frozen=True, kw_only=True):
     permissions: str
 
 
+class ContainerDevices(Struct, frozen=True, kw_only=True):
+    """What device plugins want a container to have for the devices that it got."""
+
+    envs: tuple[tuple[str, str], ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[Device, ...] = ()
+    annotations: dict[str, str] = {}
+    cdi_devices: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        # Values of variables may be secret.
+        return f"ContainerDevices({len(self.devices)} devices)"
+
+
 class Resources(Struct, frozen=True, kw_only=True):
     """CRI LinuxContainerResources. Bytes, microseconds, shares; 0 means unset."""
 

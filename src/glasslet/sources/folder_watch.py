@@ -33,8 +33,14 @@ class FolderWatch:
     """Collects the paths that changed in some folders. `close` it at the end."""
 
     def __init__(
-        self, *, folders: Callable[[], frozenset[str]], recorder: Recorder, open_inotify: Opener = Inotify
+        self,
+        *,
+        folders: Callable[[], frozenset[str]],
+        recorder: Recorder,
+        open_inotify: Opener = Inotify,
+        what: str = "manifest",
     ) -> None:
+        """`what` they are folders of, for findings."""
         self._folders = folders
         self._trouble = StandingFinding(recorder)
         self._open_inotify = open_inotify
@@ -43,6 +49,7 @@ class FolderWatch:
         self._changed: set[str] = set()
         self._removed: set[str] = set()
         self._everything = False
+        self._what = what
         self._woken = asyncio.Event()
         self._back_off = _RETRY_SECONDS
         self._retry_at: float | None = 0.0
@@ -110,8 +117,9 @@ class FolderWatch:
         self._retry_at = now + self._back_off
         self._back_off = min(2 * self._back_off, _MAX_RETRY_SECONDS)
         reason = error.strerror or str(error)
-        self._trouble.is_(f"manifest folders cannot be watched, only looked at from time to time: {reason}")
-        _log.warning("cannot watch manifests", extra={"reason": reason, "retry_seconds": self._back_off})
+        self._trouble.is_(f"{self._what} folders cannot be watched, only looked at from time to time: {reason}")
+        fields = {"folders": self._what, "reason": reason, "retry_seconds": self._back_off}
+        _log.warning("cannot watch folders", extra=fields)
 
     def _on_events(self, events: list[Event]) -> None:
         for event in events:

@@ -13,6 +13,7 @@ from glasslet.telemetry.metrics.agent import (
 )
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.cgroups import CgroupMetrics
+from glasslet.telemetry.metrics.devices import DeviceMetrics, PodResourcesMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
@@ -40,6 +41,8 @@ class Metrics:
         self.resizes = ResizeMetrics(self.registry)
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupMetrics(self.registry)
+        self.devices = DeviceMetrics(self.registry)
+        self.pod_resources = PodResourcesMetrics(self.registry)
         self.images = ImageMetrics(self.registry)
         self.loop = LoopMetrics(self.registry)
         self.node_start = NodeStartMetrics(self.registry)

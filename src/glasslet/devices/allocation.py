@@ -1,0 +1,125 @@
+"""Which devices a pod's containers get. Pure: the same stock and the same demands give the same devices.
+
+Containers are served in order. What an init container had is free for those after it; what a sidecar or a main
+container takes is not. Texts of refusals: behaviours.md section 24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from glasslet.devices.demand import Demand
+
+Ids = frozenset[str]
+_NONE: Ids = frozenset()
+
+
+class Stock(Struct, frozen=True, kw_only=True):
+    """What can be given away. `healthy`: by registered resource; `taken`: what other pods, and this one, have."""
+
+    healthy: Mapping[str, Ids]
+    taken: Mapping[str, Ids]
+
+    def has(self, resource: str) -> bool:
+        """Whether device plugins have to do with this resource: now, or when somebody got a device of it."""
+        return resource in self.healthy or resource in self.taken
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """What the pod has already, by container and resource; `running`: containers that need nothing more, because they
+    were started with their devices by an earlier agent."""
+
+    pod_uid: str
+    devices: Mapping[tuple[str, str], Ids] = {}
+    running: Collection[str] = ()
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One container gets devices of one resource: `reused` of the pod's own, the rest chosen from `available`.
+    `ids` is the choice where the plugin has no preference."""
+
+    container: str
+    resource: str
+    amount: int
+    reused: Ids
+    available: Ids
+    ids: Ids
+
+
+class Refused(Struct, frozen=True):
+    """Why the pod cannot have what it asks for."""
+
+    why: str
+
+
+def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...] | Refused:
+    """What is still to be allocated, in order. Nothing is left where all containers have what they ask for."""
+    steps: list[Step] = []
+    taken = dict(stock.taken)
+    reusable: dict[str, Ids] = {}
+    for demand in wanted:
+        for resource, amount in demand.amounts.items():
+            if not stock.has(resource):
+                continue
+            has = held.devices.get((demand.container, resource))
+            found = _serve(demand, resource, amount, stock, taken, reusable, held)
+            if isinstance(found, Refused):
+                return found
+            if found is not None:
+                steps.append(found)
+                taken[resource] = taken.get(resource, _NONE) | found.ids
+            owns = (has or _NONE) | (found.ids if found is not None else _NONE)
+            left = reusable.get(resource, _NONE)
+            reusable[resource] = left | owns if demand.passes_on else left - owns
+    return tuple(steps)
+
+
+def choose(step: Step, preferred: Collection[str]) -> Ids:
+    """The step's devices, with what the plugin prefers first; a preference for anything else counts nothing."""
+    needed = step.amount - len(step.reused)
+    liked = sorted(step.available.intersection(preferred))
+    others = sorted(step.available.difference(liked))
+    return step.reused.union((liked + others)[:needed])
+
+
+def _serve(
+    demand: Demand,
+    resource: str,
+    amount: int,
+    stock: Stock,
+    taken: Mapping[str, Ids],
+    reusable: Mapping[str, Ids],
+    held: Held,
+) -> Step | Refused | None:
+    """One resource for one container; None where there is nothing to do."""
+    container = demand.container
+    has = held.devices.get((container, resource))
+    if has is not None and len(has) != amount:
+        change = f"changed request for resource {_quoted(resource)} from {len(has)} to {amount}"
+        return Refused(f"pod {_quoted(held.pod_uid)} container {_quoted(container)} {change}")
+    if container in held.running:
+        return None
+    if resource not in stock.healthy:
+        return Refused(f"cannot allocate unregistered device {resource}")
+    healthy = stock.healthy[resource]
+    if not healthy:
+        return Refused(f"no healthy devices present; cannot allocate unhealthy devices {resource}")
+    if has is not None and not has <= healthy:
+        what = "previously allocated devices are no longer healthy; cannot allocate unhealthy devices"
+        return Refused(f"{what} {resource}")
+    if has is not None or amount <= 0:
+        return None
+    reused = frozenset(sorted(reusable.get(resource, _NONE))[:amount])
+    needed = amount - len(reused)
+    available = healthy - taken.get(resource, _NONE)
+    if len(available) < needed:
+        amounts = f"Requested: {needed}, Available: {len(available)}"
+        return Refused(f"requested number of devices unavailable for {resource}. {amounts}")
+    ids = reused.union(sorted(available)[:needed])
+    return Step(container=container, resource=resource, amount=amount, reused=reused, available=available, ids=ids)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'

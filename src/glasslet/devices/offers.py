@@ -1,0 +1,183 @@
+"""What device plugins offer now: the owner of that fact. Holds a connection to each and follows its list of devices.
+
+    registered ──first list──▶ offered ──stream ends──▶ lost (devices unhealthy) ──5 min──▶ gone (resource is zero)
+         ▲                                                 │
+         └──────────────── registers again ◀───────────────┘
+
+A plugin whose stream ended is not dialled again: it registers when it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from msgspec import Struct
+
+from glasslet.concurrency.supervision import Supervisor
+from glasslet.devices.inventory import Devices, all_unhealthy, by_id, healthy
+from glasslet.devices.plugin import DevicePlugin, Options, PluginFailed
+from glasslet.record.recorder import Recorder
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 300.0
+"""device.stop_grace: how long a lost plugin's devices stay in the node's capacity."""
+
+
+class Offer(Struct, kw_only=True):
+    """One resource. `devices` is None until the plugin has told of any, or was lost; `plugin` is None while it is not
+    connected; `gone_at`: loop time at which the resource is given up."""
+
+    devices: Devices | None = None
+    plugin: DevicePlugin | None = None
+    options: Options = Options()
+    timer: asyncio.TimerHandle | None = None
+
+
+class Amounts(Struct, frozen=True, kw_only=True):
+    """Devices of one resource."""
+
+    capacity: int
+    allocatable: int
+
+
+Dial = Callable[[str, str], DevicePlugin]
+"""Resource and socket -> a plugin that is not connected yet."""
+
+
+class Offers:
+    """All resources of device plugins. `on_change` is awaited after each change that others should know of."""
+
+    def __init__(self, *, recorder: Recorder, dial: Dial | None = None) -> None:
+        self._dial: Dial = dial or (lambda name, path: DevicePlugin(resource=name, socket=path, recorder=recorder))
+        self._recorder = recorder
+        self._supervisor = Supervisor()
+        self._offers: dict[str, Offer] = {}
+        self._removed: set[str] = set()
+        self.on_change: Callable[[], Awaitable[None]] = _nobody
+
+    async def run(self) -> None:
+        """Follows the plugins until cancelled."""
+        try:
+            await self._supervisor.run()
+        finally:
+            for offer in self._offers.values():
+                _stop_timer(offer)
+                if offer.plugin is not None:
+                    await offer.plugin.close()
+
+    def expect(self, resources: Iterable[str]) -> None:
+        """Resources that were registered with an earlier agent: there are none of them until their plugins are back."""
+        for resource in resources:
+            self._offers[resource] = offer = Offer(devices={})
+            self._give_up_later(resource, offer)
+
+    async def register(self, resource: str, socket: str) -> None:
+        """A plugin is there. Raises PluginFailed; then things stay as they were."""
+        plugin = self._dial(resource, socket)
+        try:
+            await plugin.connect()
+        except BaseException:
+            await plugin.close()
+            raise
+        offer = self._offers.setdefault(resource, Offer())
+        _stop_timer(offer)
+        before, offer.plugin, offer.options = offer.plugin, plugin, plugin.options
+        if before is not None:
+            await before.close()
+        logger.info("device plugin registered", extra={"resource": resource, "socket": socket})
+        self._supervisor.start(f"device plugin {resource}", partial(self._follow, plugin))
+
+    async def deregister(self, resource: str, socket: str) -> None:
+        """The plugin's registration was taken back."""
+        offer = self._offers.get(resource)
+        if offer is not None and offer.plugin is not None and offer.plugin.socket == socket:
+            await self._lose(offer.plugin, "its registration was taken back")
+
+    def healthy(self) -> dict[str, frozenset[str]]:
+        """Ids of devices that may be given away, by registered resource."""
+        return {name: healthy(offer.devices) for name, offer in self._offers.items() if offer.devices is not None}
+
+    def devices(self, resource: str) -> Devices:
+        """All devices of a resource."""
+        offer = self._offers.get(resource)
+        return (offer.devices if offer is not None else None) or {}
+
+    def get(self, resource: str) -> Offer | None:
+        """None for a resource that nobody has registered, or that was given up."""
+        return self._offers.get(resource)
+
+    def amounts(self) -> dict[str, Amounts]:
+        """What the node has, by resource."""
+        return {
+            name: Amounts(capacity=len(offer.devices), allocatable=len(healthy(offer.devices)))
+            for name, offer in self._offers.items()
+            if offer.devices is not None
+        }
+
+    def removed(self) -> tuple[str, ...]:
+        """Resources that were given up and are not back."""
+        return tuple(sorted(self._removed))
+
+    async def _follow(self, plugin: DevicePlugin) -> None:
+        try:
+            async for told in plugin.watch():
+                offer = self._offers.get(plugin.resource)
+                if offer is None or offer.plugin is not plugin:
+                    return
+                nameless = sum(not device.id for device in told)
+                if nameless:
+                    self._recorder.finding(
+                        f"device plugin {plugin.resource}: {nameless} devices without an ID left out"
+                    )
+                found = by_id(device for device in told if device.id)
+                if found != offer.devices or plugin.resource in self._removed:
+                    offer.devices = found
+                    self._removed.discard(plugin.resource)
+                    logger.info(
+                        "devices",
+                        extra={"resource": plugin.resource, "all": len(found), "healthy": len(healthy(found))},
+                    )
+                    await self.on_change()
+            why = "it ended ListAndWatch"
+        except PluginFailed as error:
+            why = str(error)
+        await self._lose(plugin, why)
+
+    async def _lose(self, plugin: DevicePlugin, why: str) -> None:
+        """The plugin is not there any more: its devices cannot be given away, and go after a while."""
+        offer = self._offers.get(plugin.resource)
+        await plugin.close()
+        if offer is None or offer.plugin is not plugin:
+            return
+        logger.warning("device plugin lost", extra={"resource": plugin.resource, "why": why})
+        offer.plugin = None
+        offer.devices = all_unhealthy(offer.devices or {})
+        self._give_up_later(plugin.resource, offer)
+        await self.on_change()
+
+    def _give_up_later(self, resource: str, offer: Offer) -> None:
+        def give_up() -> None:
+            logger.warning("device plugin did not come back", extra={"resource": resource, "seconds": GRACE_SECONDS})
+            del self._offers[resource]
+            self._removed.add(resource)
+            self._supervisor.start(f"loss of {resource}", self._tell)
+
+        _stop_timer(offer)
+        offer.timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, give_up)
+
+    async def _tell(self) -> None:
+        await self.on_change()
+
+
+def _stop_timer(offer: Offer) -> None:
+    if offer.timer is not None:
+        offer.timer.cancel()
+        offer.timer = None
+
+
+async def _nobody() -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,184 @@
+"""The pod resources API, v1 and v1alpha1: which pod has which devices. For monitoring agents on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from google.protobuf.message import Message
+from grpc import GenericRpcHandler, StatusCode, method_handlers_generic_handler, unary_unary_rpc_method_handler
+
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.devices._generated import podresources_alpha_pb2 as alpha
+from glasslet.devices._generated import podresources_pb2 as v1
+from glasslet.devices.inventory import NO_NUMA_NODE
+
+SOCKET = "pod-resources/kubelet.sock"
+"""Below the root directory."""
+QPS, BURST = 100.0, 10
+"""podresources.qps, podresources.burst: of all calls together."""
+_ALWAYS = "Always"
+
+R = TypeVar("R", bound=Message)
+
+ByNode = Mapping[int, Sequence[str]]
+"""Device ids by NUMA node."""
+
+
+class Pods(Protocol):
+    """The pods of this node."""
+
+    def all(self) -> Sequence[Pod]: ...
+
+    def active(self) -> Sequence[Pod]:
+        """Those that have not ended."""
+
+    def named(self, namespace: str, name: str) -> Pod | None: ...
+
+
+class DeviceBooks(Protocol):
+    """Who has which devices."""
+
+    def of_container(self, uid: str, container: str) -> Mapping[str, ByNode]:
+        """By resource."""
+
+    def allocatable(self) -> Mapping[str, ByNode]:
+        """Healthy ones, by resource."""
+
+
+class CallMetrics(Protocol):
+    """Counts calls; `version` is v1 or v1alpha1, `verb` list, get or get_allocatable."""
+
+    def called(self, version: str, verb: str) -> None: ...
+    def failed(self, version: str, verb: str) -> None: ...
+
+
+class CallRefused(Exception):
+    """The answer is an error; `verb` names the call to be counted."""
+
+    def __init__(self, message: str, verb: str) -> None:
+        super().__init__(message)
+        self.verb = verb
+
+
+class PodResources:
+    """Answers calls. `active_only`, `get_served`: the gates KubeletPodResourcesListUseActivePods and
+    KubeletPodResourcesGet; `over_limit`: takes one call off the rate limit, True when there is none left."""
+
+    def __init__(
+        self,
+        *,
+        pods: Pods,
+        devices: DeviceBooks,
+        metrics: CallMetrics,
+        over_limit: Callable[[], bool],
+        active_only: bool = True,
+        get_served: bool = True,
+    ) -> None:
+        self._pods = pods
+        self._devices = devices
+        self._metrics = metrics
+        self._over_limit = over_limit
+        self._active_only = active_only
+        self._get_served = get_served
+
+    def services(self) -> tuple[GenericRpcHandler, ...]:
+        """Both versions, for a gRPC server."""
+        new = {
+            "List": self._handler("v1", self.list, v1.ListPodResourcesRequest),
+            "GetAllocatableResources": self._handler("v1", self.allocatable, v1.AllocatableResourcesRequest),
+            "Get": self._handler("v1", self.get, v1.GetPodResourcesRequest),
+        }
+        old = {"List": self._handler("v1alpha1", self.list_alpha, alpha.ListPodResourcesRequest)}
+        return (
+            method_handlers_generic_handler("v1.PodResourcesLister", new),
+            method_handlers_generic_handler("v1alpha1.PodResourcesLister", old),
+        )
+
+    def list(self, _request: v1.ListPodResourcesRequest) -> v1.ListPodResourcesResponse:
+        """All pods that have not ended."""
+        self._metrics.called("v1", "list")
+        pods = self._pods.active() if self._active_only else self._pods.all()
+        return v1.ListPodResourcesResponse(pod_resources=[self._pod(pod) for pod in pods])
+
+    def allocatable(self, _request: v1.AllocatableResourcesRequest) -> v1.AllocatableResourcesResponse:
+        """What could be given away at all. No CPUs, no memory: there is no static policy."""
+        self._metrics.called("v1", "get_allocatable")
+        return v1.AllocatableResourcesResponse(devices=_container_devices(self._devices.allocatable()))
+
+    def get(self, request: v1.GetPodResourcesRequest) -> v1.GetPodResourcesResponse:
+        """One pod. Raises CallRefused."""
+        self._metrics.called("v1", "get")
+        if not self._get_served:
+            raise CallRefused("PodResources API Get method disabled", "get")
+        pod = self._pods.named(request.pod_namespace, request.pod_name)
+        if pod is None:
+            raise CallRefused(f"pod {request.pod_name} in namespace {request.pod_namespace} not found", "get")
+        return v1.GetPodResourcesResponse(pod_resources=self._pod(pod))
+
+    def list_alpha(self, _request: alpha.ListPodResourcesRequest) -> alpha.ListPodResourcesResponse:
+        """All pods, also those that have ended; without sidecars."""
+        self._metrics.called("v1alpha1", "")
+        answer = alpha.ListPodResourcesResponse()
+        for pod in self._pods.all():
+            told = answer.pod_resources.add(name=pod.metadata.name, namespace=pod.metadata.namespace)
+            for container in pod.spec.containers:
+                inside = told.containers.add(name=container.name)
+                for one in self._container(pod, container).devices:
+                    inside.devices.add(resource_name=one.resource_name, device_ids=one.device_ids)
+        return answer
+
+    def _pod(self, pod: Pod) -> v1.PodResources:
+        """Sidecars and regular containers."""
+        told: Iterable[Container] = (
+            *(one for one in pod.spec.init_containers if one.restart_policy == _ALWAYS),
+            *pod.spec.containers,
+        )
+        return v1.PodResources(
+            name=pod.metadata.name,
+            namespace=pod.metadata.namespace,
+            containers=[self._container(pod, container) for container in told],
+        )
+
+    def _container(self, pod: Pod, container: Container) -> v1.ContainerResources:
+        devices = self._devices.of_container(pod.metadata.uid, container.name)
+        return v1.ContainerResources(name=container.name, devices=_container_devices(devices))
+
+    def _handler(self, version: str, answer: Callable[[Any], R], request: type[Message]) -> Any:
+        async def call(asked: Message, context: Any) -> R:
+            if self._over_limit():
+                await context.abort(StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
+            try:
+                return answer(asked)
+            except CallRefused as error:
+                self._metrics.failed(version, error.verb)
+                await _abort(context, str(error))
+                raise
+
+        return unary_unary_rpc_method_handler(
+            call, request_deserializer=request.FromString, response_serializer=_serialized
+        )
+
+
+def _abort(context: Any, why: str) -> Awaitable[None]:
+    aborted: Awaitable[None] = context.abort(StatusCode.UNKNOWN, why)
+    return aborted
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _container_devices(devices: Mapping[str, ByNode]) -> list[v1.ContainerDevices]:
+    """One entry for each device and each of its NUMA nodes, as upstream."""
+    return [
+        v1.ContainerDevices(resource_name=resource, device_ids=[name], topology=_topology(node))
+        for resource, by_node in devices.items()
+        for node, names in by_node.items()
+        for name in names
+    ]
+
+
+def _topology(node: int) -> v1.TopologyInfo | None:
+    return None if node == NO_NUMA_NODE else v1.TopologyInfo(nodes=[v1.NUMANode(ID=node)])

@@ -1,0 +1,60 @@
+"""A gRPC server on a Unix socket that is there as long as a service runs, and tried again while it cannot be had."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Sequence
+
+from grpc import GenericRpcHandler
+from grpc.aio import server as new_server
+
+from glasslet.host.files import make_directory
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5.0
+_FOLDER_MODE = 0o750
+_LONGEST_PATH = 107
+"""sun_path of Linux less the closing zero."""
+
+
+class UnixServer:
+    """Serves `handlers` on `path` while `run()` does. `problem`: why it cannot, in words, "" until then."""
+
+    def __init__(self, *, path: str, handlers: Sequence[GenericRpcHandler], recorder: Recorder) -> None:
+        self.path = path
+        self.problem = ""
+        self._handlers = tuple(handlers)
+        self._recorder = recorder
+
+    async def run(self) -> None:
+        """Listens until cancelled."""
+        while True:
+            try:
+                await self._serve()
+            except (OSError, RuntimeError) as error:
+                self.problem = f"{self.path}: {error}"
+                self._recorder.finding(f"cannot listen on {self.problem}")
+            with self._recorder.wait(WaitKind.BACK_OFF, on=f"socket {self.path}"):
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _serve(self) -> None:
+        if len(self.path.encode()) > _LONGEST_PATH:
+            raise OSError(f"the path is longer than {_LONGEST_PATH} bytes")
+        make_directory(os.path.dirname(self.path), _FOLDER_MODE)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+        server = new_server()
+        server.add_generic_rpc_handlers(self._handlers)
+        server.add_insecure_port(f"unix:{self.path}")
+        try:
+            await server.start()
+            self.problem = ""
+            await server.wait_for_termination()
+        finally:
+            await asyncio.shield(server.stop(None))

@@ -1,0 +1,179 @@
+"""Keeps plugins registered whose sockets are in the folder: inotify tells of changes, a look at the folder says what is
+there. A socket that is made anew belongs to a new plugin.
+
+    appeared ──▶ info ──▶ validate ──▶ register ──▶ notify      failed: again after 0.5 s, doubling to 2 min 2 s
+    gone ──▶ deregister
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from typing import Protocol
+
+from glasslet.concurrency.supervision import Supervisor
+from glasslet.host.files import make_directory
+from glasslet.plugin_registry.caller import NoAnswer, PluginInfo, RegistrationSocket
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 122.0
+_LOOK_SECONDS = 10.0
+"""Between looks without any news: where watching fails, this is how plugins are found."""
+_FOLDER_MODE = 0o750
+
+
+class PluginHandler(Protocol):
+    """Who takes plugins of one type. Problems are texts, "" when there is none."""
+
+    def validate(self, name: str, versions: Collection[str]) -> str: ...
+    async def register(self, name: str, endpoint: str) -> str: ...
+    async def deregister(self, name: str, endpoint: str) -> None: ...
+
+
+class FolderWatch(Protocol):
+    """Tells when something in some folders may have changed."""
+
+    def establish(self, *, renew: bool) -> bool:
+        """Watches all folders; True when there is a new one among them."""
+
+    async def wait(self, timeout: float) -> object:
+        """Until something happened; at most so many seconds."""
+
+    def close(self) -> None: ...
+
+
+class _Registrant:
+    """One socket; `identity` tells it from a later one of the same path."""
+
+    def __init__(self, path: str, identity: tuple[int, int]) -> None:
+        self.path = path
+        self.identity = identity
+        self.gone = asyncio.Event()
+
+
+class PluginRegistry:
+    """Watches `folder` while `run()` does. `handlers` by plugin type (`DevicePlugin`, `CSIPlugin`, `DRAPlugin`)."""
+
+    def __init__(
+        self,
+        *,
+        folder: str,
+        handlers: Mapping[str, PluginHandler],
+        watch: Callable[[Callable[[], frozenset[str]]], FolderWatch],
+        recorder: Recorder,
+    ) -> None:
+        self._folder = folder
+        self._handlers = handlers
+        self._watch = watch
+        self._recorder = recorder
+        self._registrants: dict[str, _Registrant] = {}
+        self._supervisor = Supervisor()
+
+    async def run(self) -> None:
+        """Looks until cancelled."""
+        make_directory(self._folder, _FOLDER_MODE)
+        folders: list[str] = []
+        watch = self._watch(lambda: frozenset(folders))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._supervisor.run(), name="plugin registrations")
+                while True:
+                    found, folders[:] = sockets_below(self._folder)
+                    self._compare(found)
+                    # What came before a new watch stood is found by another look.
+                    if not watch.establish(renew=True):
+                        await watch.wait(_LOOK_SECONDS)
+        finally:
+            watch.close()
+            self._registrants.clear()
+
+    def _compare(self, found: Mapping[str, tuple[int, int]]) -> None:
+        for path, registrant in list(self._registrants.items()):
+            if found.get(path) != registrant.identity:
+                del self._registrants[path]
+                registrant.gone.set()
+        for path, identity in found.items():
+            if path not in self._registrants:
+                self._registrants[path] = registrant = _Registrant(path, identity)
+                self._supervisor.start(f"plugin {path}", partial(self._keep, registrant))
+
+    async def _keep(self, registrant: _Registrant) -> None:
+        """Registers until it works, and takes it back when the socket is gone."""
+        pause = _FIRST_PAUSE
+        while not registrant.gone.is_set():
+            try:
+                info = await self._register(registrant.path)
+            except NoAnswer as error:
+                text = f"RegisterPlugin error -- {error}"
+                logger.warning("plugin not registered", extra={"socket": registrant.path, "error": text})
+                self._recorder.finding(f"plugin at {registrant.path}: {error}")
+                await self._rest(registrant, pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            logger.info("plugin registered", extra={"socket": registrant.path, "plugin": info.name, "type": info.type})
+            await registrant.gone.wait()
+            await self._handlers[info.type].deregister(info.name, info.endpoint)
+            logger.info("plugin gone", extra={"socket": registrant.path, "plugin": info.name})
+
+    async def _register(self, path: str) -> PluginInfo:
+        """One try. Raises NoAnswer."""
+        socket = RegistrationSocket(path)
+        try:
+            await socket.dial()
+            info = await socket.info()
+            problem = await self._hand_over(info, path)
+            await socket.notify(f"RegisterPlugin error -- {problem}" if problem else "")
+        finally:
+            await socket.close()
+        if problem:
+            raise NoAnswer(problem)
+        return info
+
+    async def _hand_over(self, info: PluginInfo, path: str) -> str:
+        handler = self._handlers.get(info.type)
+        if handler is None:
+            return f"no handler registered for plugin type: {info.type} at socket {path}"
+        if wrong := handler.validate(info.name, info.versions):
+            return f"plugin validation failed with err: {wrong}"
+        failed = await handler.register(info.name, info.endpoint)
+        return f"plugin registration failed with err: {failed}" if failed else ""
+
+    async def _rest(self, registrant: _Registrant, seconds: float) -> None:
+        try:
+            with self._recorder.wait(WaitKind.BACK_OFF, on=f"plugin at {registrant.path}"):
+                async with asyncio.timeout(seconds):
+                    await registrant.gone.wait()
+        except TimeoutError:
+            return
+
+
+def sockets_below(folder: str) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Sockets with what tells one from a later one, and all folders; names that begin with a dot are left out."""
+    folders = [folder]
+    sockets = {}
+    for parent in folders:
+        for entry in _entries(parent):
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISDIR(found.st_mode):
+                folders.append(entry.path)
+            elif stat.S_ISSOCK(found.st_mode):
+                sockets[entry.path] = (found.st_ino, found.st_ctime_ns)
+    return sockets, folders
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry for entry in entries if not entry.name.startswith("."))
+    except OSError:
+        return

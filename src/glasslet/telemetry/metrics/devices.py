@@ -1,0 +1,53 @@
+"""Device plugins, and the calls of those who ask which pod has which devices."""
+
+from __future__ import annotations
+
+from glasslet.telemetry.metrics.registry import MetricRegistry
+
+_POD_RESOURCES = "kubelet_pod_resources_endpoint_"
+
+
+class DeviceMetrics:
+    """`kubelet_device_plugin_*`."""
+
+    def __init__(self, registry: MetricRegistry) -> None:
+        self._registrations = registry.counter(
+            "kubelet_device_plugin_registration_total", "Registrations of device plugins.", ("resource_name",)
+        )
+        self._seconds = registry.histogram(
+            "kubelet_device_plugin_alloc_duration_seconds", "Seconds that Allocate calls took.", ("resource_name",)
+        )
+
+    def registered(self, resource: str) -> None:
+        """A plugin asked to be registered."""
+        self._registrations.labels(resource).inc()
+
+    def allocated(self, resource: str, seconds: float) -> None:
+        """A plugin was asked for devices."""
+        self._seconds.labels(resource).observe(seconds)
+
+
+class PodResourcesMetrics:
+    """`kubelet_pod_resources_endpoint_*`; verbs are list, get and get_allocatable."""
+
+    def __init__(self, registry: MetricRegistry) -> None:
+        label = ("server_api_version",)
+        self._all = registry.counter(f"{_POD_RESOURCES}requests_total", "All calls of the pod resources API.", label)
+        self._requests = {
+            verb: registry.counter(f"{_POD_RESOURCES}requests_{verb}", f"Calls of the verb {verb}.", label)
+            for verb in ("list", "get", "get_allocatable")
+        }
+        self._errors = {
+            verb: registry.counter(f"{_POD_RESOURCES}errors_{verb}", f"Calls of the verb {verb} that failed.", label)
+            for verb in ("list", "get", "get_allocatable")
+        }
+
+    def called(self, version: str, verb: str) -> None:
+        """A call came; of v1alpha1 only the total is kept (verb "")."""
+        self._all.labels(version).inc()
+        if verb:
+            self._requests[verb].labels(version).inc()
+
+    def failed(self, version: str, verb: str) -> None:
+        """It was answered with an error."""
+        self._errors[verb].labels(version).inc()
