@@ -62,6 +62,7 @@ class Node:
         self.runtime = FakeRuntime()
         self.workers = Workers()
         self.record = Record(clock=LoopClock())
+        self.events: list[tuple[str, str, str]] = []
         clock = LoopClock()
         self.observed = ObservedPods(runtime=self.runtime, recorder=self.record, metrics=NoFigures(), clock=clock)
         (tmp_path / "pods").mkdir()
@@ -75,6 +76,7 @@ class Node:
             recorder=self.record,
             clock=clock,
             limits=limits,
+            events=lambda *event: self.events.append(event),
         )
 
     async def sandbox(self, name: str = "web", attempt: int = 0) -> tuple[SandboxID, SandboxSpec]:
@@ -272,3 +274,17 @@ async def test_log_folders_of_deleted_pods_and_dangling_links_are_removed(tmp_pa
     await node.collector.collect()
     assert [p.name for p in (tmp_path / "pods").iterdir()] == ["default_web_uid-web"]
     assert not link.is_symlink()
+
+
+async def test_a_collection_that_cannot_see_what_it_did_is_told_once_for_each_time(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    async with node.working():
+        await node.crashing_pod(deaths=2)
+        await asyncio.sleep(1)
+        node.workers.gone.add(WEB)
+        node.runtime.fail(Verb.LIST_CONTAINERS, RuntimeUnavailable("ListContainers", "hiccup"), only=lambda s: s == WEB)
+        await asyncio.sleep(60)
+        assert node.events == [("Warning", "ContainerGCFailed", "ListContainers: hiccup")]
+        await asyncio.sleep(120)
+        assert len(node.events) == 1
+        assert node.containers() == []

@@ -59,6 +59,7 @@ from glasslet.record.milestones import CREATED
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.runtime.garbage.images import ImageCollector
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
 from glasslet.sources.file import FileSource
@@ -84,6 +85,7 @@ class PodSide:
     """Keeps cgroups as they should be, the disk of the images from filling up, and an eye on pods."""
     housekeeping: Housekeeping
     garbage: GarbageCollector
+    image_garbage: ImageCollector
     progress: ProgressWatch
     api: APISource | None = None
     """None without an API server."""
@@ -215,7 +217,8 @@ def build_pod_side(
         "waiting resizes": resizes.retrying(workers, lambda: desired.ready()),
     }
     upkeep |= pod_cidr_services(foundation, runtime, cluster)
-    upkeep["image garbage collection"] = build_image_collection(foundation, runtime, workers.snapshot).run
+    image_garbage = build_image_collection(foundation, runtime, workers.snapshot)
+    upkeep["image garbage collection"] = image_garbage.run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
         upkeep["orphaned cgroups"] = orphans.run
@@ -242,6 +245,7 @@ def build_pod_side(
         upkeep=upkeep,
         housekeeping=housekeeping,
         progress=progress,
+        image_garbage=image_garbage,
         garbage=GarbageCollector(
             runtime=runtime.connection.runtime,
             observed=runtime.observed,
@@ -250,6 +254,7 @@ def build_pod_side(
             folders=LogFolders(log_layout(foundation)),
             recorder=foundation.record,
             clock=foundation.clock,
+            events=foundation.events.node,
             limits=_limits(foundation),
         ),
         api=api,

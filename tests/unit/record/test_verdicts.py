@@ -126,6 +126,16 @@ def test_another_configuration_error_quotes_the_runtime() -> None:
     assert text in verdict.sentence
 
 
+def test_an_image_that_waits_for_a_credential_provider_names_it() -> None:
+    on = "credential provider ecr for r.example/app"
+    waits = (waiting("credentials", on, 3, container="main"),)
+    it = situation(now=status(phase="Pending"), record=record(waits=waits, stations=(standing("image", 2, "main"),)))
+    verdict = judge(it)
+    assert (verdict.rule, verdict.state) == ("image_pulling", "starting")
+    assert f"needs credentials: {on} was asked" in verdict.sentence
+    assert verdict.brief.endswith(on)
+
+
 @pytest.mark.parametrize(
     "reason",
     [

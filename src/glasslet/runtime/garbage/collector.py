@@ -37,6 +37,8 @@ _PARALLEL = 4
 _SLOW_AFTER = 10.0
 _STOP_GRACE = 2
 
+NodeEvents = Callable[[str, str, str], None]
+"""Takes events of the node: type, reason, message."""
 _Work = Callable[[], Awaitable[None]]
 _Dead = TypeVar("_Dead", DeadContainer, DeadSandbox)
 
@@ -89,6 +91,7 @@ class GarbageCollector:
         clock: Clock,
         limits: Limits | None = None,
         period: float = PERIOD,
+        events: NodeEvents | None = None,
     ) -> None:
         self._runtime = runtime
         self._observed = observed
@@ -99,6 +102,8 @@ class GarbageCollector:
         self._clock = clock
         self._limits = limits or Limits()
         self._period = period
+        self._events = events
+        self._failures: list[str] = []
         self._gate = Gate(limit=_PARALLEL, slow_after=_SLOW_AFTER)
         self._busy: set[PodUID] = set()
         self._trims: set[ContainerID] = set()
@@ -112,10 +117,16 @@ class GarbageCollector:
             undo = self._observed.subscribe(self._on_change)
             try:
                 while True:
-                    await self.collect()
+                    await self._collect_and_tell()
                     await asyncio.sleep(self._period)
             finally:
                 undo()
+
+    async def _collect_and_tell(self) -> None:
+        await self.collect()
+        failures, self._failures = self._failures, []
+        if failures and self._events is not None:
+            self._events("Warning", "ContainerGCFailed", "; ".join(dict.fromkeys(failures)))
 
     async def collect(self, *, evicting: bool = False) -> None:
         """One collection. `evicting`: pods that have ended lose everything, also while the API still has them."""
@@ -234,6 +245,7 @@ class GarbageCollector:
                 await work()
         except RuntimeCallError as error:
             logger.warning("garbage collection of a pod ended early", extra={"pod_uid": uid, "error": str(error)})
+            self._failures.append(str(error))
         except Exception:
             # One pod's oddity must not end the collection for all others.
             logger.exception("garbage collection of a pod failed", extra={"pod_uid": uid})
