@@ -33,6 +33,6 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     real = World(connection.runtime, connection.images, tmp_path, containerd=daemon)
     try:
         yield real
-        await real.clean_up()
     finally:
+        await real.clean_up()
         await connection.close()

@@ -10,7 +10,7 @@ from glasslet.api.object import ContainerID, SandboxID
 from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.spec import Resources
-from tests.contract.worlds import DEAF, OBEDIENT, UNSTARTABLE, World, exits
+from tests.contract.worlds import DEAF, GREETING, OBEDIENT, UNSTARTABLE, World, exits
 from tests.fakes.containerd import BUSYBOX
 
 NOBODY = ContainerID("0" * 64)
@@ -52,8 +52,8 @@ async def test_an_exit_is_seen_with_its_code_and_reason(world: World, code: int,
 
 
 async def test_term_within_the_grace_lets_the_program_choose_its_exit_code(world: World) -> None:
-    _, _, container = await world.run(OBEDIENT)
-    await asyncio.sleep(0.2)  # the shell has set its trap
+    _, pod, container = await world.run(GREETING)
+    await world.until_it_spoke(pod)
 
     await world.runtime.stop_container(container, 10)
 
@@ -62,7 +62,8 @@ async def test_term_within_the_grace_lets_the_program_choose_its_exit_code(world
 
 
 async def test_kill_follows_when_the_grace_is_over(world: World) -> None:
-    _, _, container = await world.run(DEAF)
+    _, pod, container = await world.run(DEAF)
+    await world.until_it_spoke(pod)
     loop = asyncio.get_running_loop()
     started = loop.time()
 

@@ -69,13 +69,8 @@ async def test_sessions_have_addresses(world: World) -> None:
 
 async def test_output_is_written_to_the_log_file_line_by_line(world: World) -> None:
     _, pod, _ = await world.run(GREETING)
-    log = Path(pod.log_directory, "main", "0.log")
 
-    async with asyncio.timeout(30):
-        while not (log.exists() and log.read_text()):
-            await asyncio.sleep(0.02)
-
-    assert re.fullmatch(CRI_LINE + "hello\n", log.read_text())
+    assert re.fullmatch(CRI_LINE + "hello\n", await world.until_it_spoke(pod))
 
 
 async def test_a_reopened_log_is_a_new_file_under_the_old_name(world: World) -> None:

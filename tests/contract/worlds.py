@@ -47,9 +47,13 @@ _COMMANDS = {
 OBEDIENT = Behaviour(
     shell("trap 'exit 7' TERM; while :; do sleep 1 & wait $!; done"), Program(term_code=7, commands=_COMMANDS)
 )
-DEAF = Behaviour(shell("trap '' TERM; while :; do sleep 1; done"), Program(ignores_term=True, commands=_COMMANDS))
+DEAF = Behaviour(
+    shell("trap '' TERM; echo ready; while :; do sleep 1; done"),
+    Program(ignores_term=True, output=("ready",), commands=_COMMANDS),
+)
 GREETING = Behaviour(
-    shell("echo hello; trap 'exit 7' TERM; while :; do sleep 1 & wait $!; done"), Program(output=("hello",))
+    shell("trap 'exit 7' TERM; echo hello; while :; do sleep 1 & wait $!; done"),
+    Program(output=("hello",), term_code=7),
 )
 UNSTARTABLE = Behaviour((NO_SUCH_PROGRAM,), Program(start_error=f"exec: {NO_SUCH_PROGRAM}: no such file or directory"))
 
@@ -129,6 +133,14 @@ class World:
                 await asyncio.sleep(0.02)
         return seen
 
+    async def until_it_spoke(self, pod: SandboxSpec) -> str:
+        """The log of the container, once there is something in it: the program runs by then, and has set its traps."""
+        log = Path(pod.log_directory, "main", "0.log")
+        async with asyncio.timeout(60):
+            while not (log.exists() and log.read_text().endswith("\n")):
+                await asyncio.sleep(0.02)
+        return log.read_text()
+
     def die(self, container: ContainerID) -> None:
         """The main process is killed from outside."""
         if self.fake is not None:
@@ -138,6 +150,9 @@ class World:
 
     async def clean_up(self) -> None:
         """Stops and removes what the test left."""
+        if self.containerd is not None:
+            await asyncio.to_thread(self.containerd.remove_all_pods)
+            return
         for pod in await self.runtime.list_pods():
             for sandbox in pod.sandboxes:
                 await self.runtime.stop_sandbox(sandbox.id)

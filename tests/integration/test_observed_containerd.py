@@ -103,10 +103,7 @@ async def node(containerd: PrivateContainerd, tmp_path: Path) -> AsyncIterator[N
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        for pod in await connection.runtime.list_pods():
-            for sandbox in pod.sandboxes:
-                await connection.runtime.stop_sandbox(sandbox.id)
-                await connection.runtime.remove_sandbox(sandbox.id)
+        await asyncio.to_thread(containerd.remove_all_pods)
         await connection.close()
 
 
