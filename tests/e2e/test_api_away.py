@@ -172,14 +172,15 @@ def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
     gated_agent.put(busybox_pod("static"))
     wait_for_log(gated_agent, "static")
     time.sleep(5)
-    assert why_node(gated_agent)["rule"] == "api_unreachable"
+    wait_until(lambda: why_node(gated_agent)["rule"] == "api_unreachable", gated_agent)
     gate.reopen()
     controlplane.wait_for(f"static-{NODE}", is_ready, seconds=CONVERGED)
     controlplane.apply(api_pod("later"))
     controlplane.wait_for("later", is_ready)
     wait_until(lambda: why_node(gated_agent)["rule"] == "fine", gated_agent)
-    traced = asyncio.run(gated_agent.ask("/glass/v1/pods/default/later/trace"))
-    assert traced["milestone"] == "Ready accepted at API"
+    # The pod may be seen to be ready before the agent has the answer that says so.
+    wait_until(lambda: trace_of(gated_agent, "later")["milestone"] == "Ready accepted at API", gated_agent)
+    traced = trace_of(gated_agent, "later")
     assert traced["created"] <= traced["start"] < traced["end"]
     after = controlplane.pods()
     for name in names:
@@ -263,6 +264,12 @@ def why_node(agent: Agent) -> dict[str, Any]:
     """The verdict on the node."""
     verdict: dict[str, Any] = asyncio.run(agent.ask("/glass/v1/node/why"))
     return verdict
+
+
+def trace_of(agent: Agent, name: str) -> dict[str, Any]:
+    """How the pod became ready."""
+    trace: dict[str, Any] = asyncio.run(agent.ask(f"/glass/v1/pods/default/{name}/trace"))
+    return trace
 
 
 def heartbeat(plane: ControlPlane) -> str:
