@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from glasslet.host.app_armor import app_armor_enabled
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
-from tests.fakes.agent import Agent
+from tests.fakes.agent import NODE, Agent
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, Plain, phase
 
@@ -137,6 +138,27 @@ REFUSED = [
     ),
 ]
 
+REJECTED = [
+    (
+        "confined",
+        own(appArmorProfile={"type": "RuntimeDefault"}),
+        "AppArmor",
+        "Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host",
+    ),
+    (
+        "strict-groups",
+        own(supplementalGroupsPolicy="Strict"),
+        "SupplementalGroupsPolicyNotSupported",
+        "Pod was rejected: SupplementalGroupsPolicy=Strict is not supported in this node",
+    ),
+    (
+        "other-system",
+        {"os": {"name": "windows"}, "nodeName": NODE},
+        "PodOSNotSupported",
+        "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS",
+    ),
+]
+
 CLASSES = [
     {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "plain"}, "handler": "runc"},
     {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "lost"}, "handler": "nowhere"},
@@ -215,6 +237,16 @@ def test_what_cannot_be_had_is_refused_with_its_reason(controlplane: ControlPlan
     assert wrong == {}
     found = controlplane.pods()
     assert {phase(found[one.name]) for one in REFUSED} == {"Pending"}
+
+
+def test_what_the_node_cannot_do_is_rejected(controlplane: ControlPlane, agent: Agent) -> None:
+    # behaviours.md §14: "AppArmor not usable: reason AppArmor, message `Cannot enforce AppArmor: <why>`."
+    wanted = [one for one in REJECTED if one[0] != "confined" or not app_armor_enabled()]
+    controlplane.apply(*(pod_with(name, "true", {}, spec) for name, spec, _, _ in wanted))
+    for name, _, reason, message in wanted:
+        found = controlplane.wait_for(name, lambda pod: phase(pod) == "Failed", seconds=SECONDS)
+        assert found is not None
+        assert (found["status"]["reason"], found["status"]["message"]) == (reason, message)
 
 
 def test_a_container_above_its_memory_limit_is_reported_oom_killed(controlplane: ControlPlane, agent: Agent) -> None:

@@ -31,10 +31,15 @@ class CallRecorder:
 
 
 class CallMetrics:
-    """Every operation as (verb, error kind)."""
+    """Every operation as (verb, error kind), every new sandbox as (handler, error kind)."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[Verb, str | None]] = []
+        self.sandboxes: list[tuple[str, str | None]] = []
+
+    def sandbox_run(self, seconds: float, *, runtime_handler: str, error: str | None) -> None:
+        assert seconds >= 0
+        self.sandboxes.append((runtime_handler, error))
 
     def operation(self, verb: Verb, seconds: float, error_kind: str | None) -> None:
         assert seconds >= 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.record.stations import WaitKind
@@ -55,7 +56,13 @@ async def edge(folder: Path, answers: dict[str, Any], *, request: float = 60) ->
     """Connected; what the handshake asked is forgotten."""
     server, recorder, metrics = ScriptedCRI(answers), CallRecorder(), CallMetrics()
     async with server.serving(folder / "s") as endpoint:
-        connection = await connect(endpoint, recorder=recorder, metrics=metrics, timeouts=Timeouts(request=request))
+        connection = await connect(
+            endpoint,
+            recorder=recorder,
+            metrics=metrics,
+            timeouts=Timeouts(request=request),
+            sandbox_metrics=metrics,
+        )
         recorder.ended.clear()
         metrics.operations.clear()
         try:
@@ -96,6 +103,18 @@ async def test_a_failed_call_is_counted_with_its_kind_and_keeps_its_cause(tmp_pa
         assert isinstance(failure.value.__cause__, grpc.aio.AioRpcError)
         assert at.metrics.operations == [(Verb.START_CONTAINER, "NotFound")]
         assert at.recorder.open == []
+
+
+async def test_new_sandboxes_are_counted_by_their_handler(tmp_path: Path) -> None:
+    # the metrics kubelet_run_podsandbox_duration_seconds and kubelet_run_podsandbox_errors_total
+    answers = [pod_sandbox_pb2.RunPodSandboxResponse(pod_sandbox_id="s"), Status(grpc.StatusCode.UNKNOWN, "no")]
+    async with edge(tmp_path, {"RunPodSandbox": answers[0]}) as at:
+        await at.runtime.run_sandbox(replace(POD, runtime_handler="kata"))
+        assert at.metrics.sandboxes == [("kata", None)]
+    async with edge(tmp_path, {"RunPodSandbox": answers[1]}) as at:
+        with pytest.raises(RuntimeRejected):
+            await at.runtime.run_sandbox(POD)
+        assert at.metrics.sandboxes == [("", "RuntimeRejected")]
 
 
 async def test_a_runtime_that_does_not_answer_is_given_up_after_the_deadline(tmp_path: Path) -> None:

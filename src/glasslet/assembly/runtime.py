@@ -51,6 +51,7 @@ async def connect_runtime(foundation: Foundation, waiting_for: Callable[[str], N
                 recorder=foundation.record,
                 metrics=foundation.metrics.runtime,
                 timeouts=Timeouts(request=configuration.runtime_request_timeout),
+                sandbox_metrics=foundation.metrics.runtime,
             )
         except HandshakeFailed as error:
             if not error.temporary or foundation.clock.monotonic() > deadline:

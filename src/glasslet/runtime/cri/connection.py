@@ -20,7 +20,7 @@ from glasslet.runtime.cri.handshake import (
 )
 from glasslet.runtime.cri.hints import RuntimeHints
 from glasslet.runtime.cri.image_service import CRIImages
-from glasslet.runtime.cri.runtime_service import CRIRuntime, ask_version
+from glasslet.runtime.cri.runtime_service import CRIRuntime, SandboxMetrics, ask_version
 from glasslet.runtime.cri.settling import ExitSettled
 from glasslet.runtime.cri.timeouts import Timeouts
 from glasslet.runtime.errors import RuntimeCallError
@@ -68,6 +68,7 @@ async def connect(
     recorder: Recorder,
     metrics: RuntimeMetrics,
     timeouts: Timeouts | None = None,
+    sandbox_metrics: SandboxMetrics | None = None,
 ) -> CRIConnection:
     """Dials the runtime and, if it is given and another, the image service, and asks both a first question.
 
@@ -84,7 +85,8 @@ async def connect(
         calls = Calls(channel=channel, service="RuntimeService", recorder=recorder, metrics=metrics)
         image_calls = Calls(channel=image_channel, service="ImageService", recorder=recorder, metrics=metrics)
         otherwise = ContainerdEvents(channel=channel, settled=ExitSettled(calls=calls))
-        runtime = CRIRuntime(calls=calls, timeouts=timeouts, hint_source=RuntimeHints(calls=calls, otherwise=otherwise))
+        hints = RuntimeHints(calls=calls, otherwise=otherwise)
+        runtime = CRIRuntime(calls=calls, timeouts=timeouts, hint_source=hints, metrics=sandbox_metrics)
         images = CRIImages(calls=image_calls, timeouts=timeouts)
         info = await _first_version(path, channel, calls)
         await _first_image_question(image_path, image_calls)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
@@ -28,7 +31,7 @@ from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
 from glasslet.runtime.cri.timeouts import Timeouts
 from glasslet.runtime.cri.unsayable import refusing_unsayable
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import NotFound
+from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
 from glasslet.runtime.protocols import RuntimeHint
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
@@ -52,11 +55,21 @@ async def ask_version(calls: Calls, *, timeout: float) -> RuntimeInfo:
     return RuntimeInfo(name=answer.runtime_name, version=answer.runtime_version, api_version=answer.runtime_api_version)
 
 
+class SandboxMetrics(Protocol):
+    """Counts and times new sandboxes by handler (`kubelet_run_podsandbox*`)."""
+
+    def sandbox_run(self, seconds: float, *, runtime_handler: str, error: str | None) -> None:
+        """One RunPodSandbox ended. `error`: the class of the error, None when it succeeded."""
+
+
 class CRIRuntime:
     """`runtime.protocols.RuntimeService` over one gRPC channel."""
 
-    def __init__(self, *, calls: Calls, timeouts: Timeouts, hint_source: HintSource) -> None:
+    def __init__(
+        self, *, calls: Calls, timeouts: Timeouts, hint_source: HintSource, metrics: SandboxMetrics | None = None
+    ) -> None:
         self._calls = calls
+        self._metrics = metrics
         self._timeouts = timeouts
         self._hint_source = hint_source
 
@@ -99,10 +112,23 @@ class CRIRuntime:
             request = pod_sandbox_pb2.RunPodSandboxRequest(
                 config=encode_sandbox(spec), runtime_handler=spec.runtime_handler
             )
-        answer = await self._calls.call(Verb.RUN_POD_SANDBOX, request, timeout=self._timeouts.run_sandbox)
+        with self._sandbox_counted(spec.runtime_handler):
+            answer = await self._calls.call(Verb.RUN_POD_SANDBOX, request, timeout=self._timeouts.run_sandbox)
         if not answer.pod_sandbox_id:
             raise lacking(Verb.RUN_POD_SANDBOX, "pod_sandbox_id")
         return SandboxID(answer.pod_sandbox_id)
+
+    @contextmanager
+    def _sandbox_counted(self, handler: str) -> Iterator[None]:
+        began, error = time.perf_counter(), None
+        try:
+            yield
+        except RuntimeCallError as failure:
+            error = type(failure).__name__
+            raise
+        finally:
+            if self._metrics is not None:
+                self._metrics.sandbox_run(time.perf_counter() - began, runtime_handler=handler, error=error)
 
     async def stop_sandbox(self, sandbox: SandboxID) -> None:
         """Stops it and what runs in it, and gives its network back."""
