@@ -99,5 +99,5 @@ async def device_world(folder: Path) -> AsyncIterator[DeviceWorld]:
     world = DeviceWorld(folder)
     world.manager.load()
     async with running({"plugins": world.offers.run, "registration": world.server.run}):
-        await world.until(lambda: (folder / SOCKET).exists())
+        await world.until(world.server.listening.is_set)
         yield world

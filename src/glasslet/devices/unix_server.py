@@ -29,6 +29,7 @@ class UnixServer:
     def __init__(self, *, path: str, handlers: Sequence[GenericRpcHandler], recorder: Recorder) -> None:
         self.path = path
         self.problem = ""
+        self.listening = asyncio.Event()
         self._handlers = tuple(handlers)
         self._recorder = recorder
 
@@ -55,6 +56,8 @@ class UnixServer:
         try:
             await server.start()
             self.problem = ""
+            self.listening.set()
             await server.wait_for_termination()
         finally:
+            self.listening.clear()
             await asyncio.shield(server.stop(None))

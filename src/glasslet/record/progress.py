@@ -28,6 +28,7 @@ ALLOWED: Mapping[str, float] = {
     WaitKind.API_CALL: 120.0,
     WaitKind.VOLUME: 150.0,
     WaitKind.CGROUP: 60.0,
+    WaitKind.DEVICE: 120.0,
     WaitKind.HOOK: 600.0,
 }
 """Seconds by kind of wait; none given: no limit."""

@@ -280,6 +280,13 @@ def test_a_successor_waits_for_the_pod_of_the_same_name() -> None:
     assert judge(it).sentence == "default/web waits for end of the pod of the same name (uid 12) (10 s)."
 
 
+def test_a_device_plugin_that_does_not_answer_is_named() -> None:
+    wait = waiting("device", "device plugin example.com/gpu: Allocate", 60)
+    found = judge(situation(now=status(), record=record(*STARTED[:1], waits=(wait,))))
+    assert found.rule == "device_plugin"
+    assert "waits for device plugin example.com/gpu: Allocate" in found.sentence
+
+
 def test_a_pull_that_is_under_way_is_told_with_its_image() -> None:
     it = situation(now=status(phase="Pending"), record=record(*STARTED[:3], stations=(standing("image", 88, "main"),)))
     assert judge(it).brief == "image docker.io/library/busybox:1.36: pulling"

@@ -24,6 +24,7 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     node.sandbox,
     node.network_not_ready,
     node.predecessor,
+    node.device_plugin,
     images.image_pulling,
     containers.init_not_finished,
     containers.not_ready,

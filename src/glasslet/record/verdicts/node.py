@@ -38,6 +38,22 @@ def predecessor(it: Situation) -> VerdictAnswer | None:
     )
 
 
+def device_plugin(it: Situation) -> VerdictAnswer | None:
+    """The pod gets devices, and their plugin has not answered yet."""
+    wait = it.wait(WaitKind.DEVICE)
+    if wait is None:
+        return None
+    return it.verdict(
+        "device_plugin",
+        "waiting",
+        f"{it} waits for {wait.on} ({it.ago(wait.since)}).",
+        brief=f"waits for {wait.on}",
+        since=moment(wait.since),
+        evidence=[("call", wait.on)],
+        next_step="if it lasts, look at the plugin's pod and log; other pods are not held up",
+    )
+
+
 def sandbox(it: Situation) -> VerdictAnswer | None:
     """The pod's sandbox cannot be made: most often the network (CNI)."""
     failures = it.failures(Station.SANDBOX)
