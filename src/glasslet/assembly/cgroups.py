@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.quantity import Format, Quantity
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.known_pods import KnownPods
 from glasslet.config.validation.enforcement import parse_cpus
 from glasslet.host.cgroup_discovery import (
     CgroupsNotUsable,
@@ -22,14 +22,12 @@ from glasslet.host.cgroup_discovery import (
     usable_cpus,
 )
 from glasslet.host.cgroups import CgroupTree
-from glasslet.host.mount_table import read_mount_table
 from glasslet.host.process import set_own_oom_score
 from glasslet.node.allocatable import threshold
 from glasslet.node.host_probe import capacity_of
 from glasslet.pods.collaborators import Cgroups
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.demand import PodDemands, pod_demand
-from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.driver import SYSTEMD, choose_driver
 from glasslet.resources.layout import CgroupLayout, cgroupfs_path, parse_name
@@ -185,32 +183,8 @@ def build_orphans(
     foundation: Foundation, cgroups: PodCgroups, observed: ObservedPods, desired: DesiredPods, workers: PodWorkers
 ) -> OrphanCgroups:
     """Who cleans up behind pods that are no more."""
-    known = _KnownPods(foundation=foundation, observed=observed, desired=desired, workers=workers)
+    known = KnownPods(foundation=foundation, observed=observed, desired=desired, workers=workers)
     return OrphanCgroups(cgroups=cgroups, pods=known)
-
-
-class _KnownPods:
-    """Implements `orphan_cgroups.Pods`."""
-
-    def __init__(
-        self, *, foundation: Foundation, observed: ObservedPods, desired: DesiredPods, workers: PodWorkers
-    ) -> None:
-        self._foundation = foundation
-        self._observed = observed
-        self._desired = desired
-        self._workers = workers
-
-    def all_known(self) -> bool:
-        return self._desired.ready() and self._observed.synced.is_set()
-
-    def alive(self, uid: PodUID) -> bool:
-        wanted = self._workers.knows(uid) or self._desired.get(uid) is not None
-        return wanted or self._observed.get(uid) is not None
-
-    async def holds_volumes(self, uid: PodUID) -> bool:
-        folder = self._foundation.root.pod(uid)
-        table = await self._foundation.threads.run(read_mount_table, on="mount table", kind=WaitKind.CGROUP)
-        return bool(table.at_or_below(folder))
 
 
 async def _nothing() -> None:

@@ -29,6 +29,7 @@ from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSid
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
+from glasslet.assembly.known_pods import KnownPods
 from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
 from glasslet.assembly.pod_cidr import pod_cidr_services
@@ -46,6 +47,7 @@ from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.collaborators import StatusBuilder
 from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.orphan_folders import OrphanFolders
 from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
@@ -219,6 +221,14 @@ def build_pod_side(
     upkeep |= pod_cidr_services(foundation, runtime, cluster)
     image_garbage = build_image_collection(foundation, runtime, workers.snapshot)
     upkeep["image garbage collection"] = image_garbage.run
+    known = KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers)
+    upkeep["orphaned pod folders"] = OrphanFolders(
+        folders=files,
+        pods=known,
+        workers=workers,
+        recorder=foundation.record,
+        swept=foundation.metrics.pod_workers.folders_swept,
+    ).run
     if cgroups.owned is not None:
         orphans = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers)
         upkeep["orphaned cgroups"] = orphans.run

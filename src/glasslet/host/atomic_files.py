@@ -10,16 +10,17 @@ what is wanted is replaced. Source of the layout: the Go kubelet's, which progra
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
 
 from glasslet.host.layout import UnsafePath
+from glasslet.host.tree import remove_own_tree
 
 DATA = "..data"
 _NEXT = "..data_tmp"
@@ -94,14 +95,22 @@ def _shown_version(directory: str) -> str | None:
 def _holds(version: str, wanted: Files) -> bool:
     """Whether a version holds these files with this content and no others."""
     found = 0
-    for parent, _, names in os.walk(version):
-        for name in names:
-            path = f"{parent}/{name}"
-            content = wanted.get(path[len(version) + 1 :])
-            if content is None or not _reads_as(path, content.data):
-                return False
-            found += 1
-    return found == len(wanted) and os.path.isdir(version)
+    # Not os.walk, which calls itself: paths may be a thousand directories deep.
+    ahead = [version]
+    while ahead:
+        try:
+            with os.scandir(ahead.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        ahead.append(entry.path)
+                        continue
+                    content = wanted.get(entry.path[len(version) + 1 :])
+                    if content is None or not _reads_as(entry.path, content.data):
+                        return False
+                    found += 1
+        except OSError:
+            return False
+    return found == len(wanted)
 
 
 def _reads_as(path: str, data: bytes) -> bool:
@@ -125,7 +134,8 @@ def _new_version(directory: str, wanted: Files, now: datetime, finish: Callable[
         finish(path)
     except OSError:
         # A full disk must not get fuller with every try.
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_own_tree(path)
         raise
     return name
 
@@ -172,6 +182,6 @@ def _tidy(directory: str, wanted: Iterable[str]) -> None:
         path = f"{directory}/{name}"
         if _VERSION.fullmatch(name):
             if name != shown:
-                shutil.rmtree(path)
+                remove_own_tree(path)
         elif name not in visible and os.path.islink(path) and os.readlink(path) == f"{DATA}/{name}":
             os.unlink(path)

@@ -28,6 +28,7 @@ T = TypeVar("T")
 _PRIVATE = 0o750
 _READABLE = 0o755
 _ETC_HOSTS = "/etc/hosts"
+_OF_PODS = frozenset({"volumes", "plugins", "containers", "volume-subpaths", "volumeDevices", "etc-hosts", "userns"})
 
 
 class Threads(Protocol):
@@ -160,6 +161,22 @@ class PodFiles:
                 return tuple(PodUID(e.name) for e in entries if e.is_dir(follow_symlinks=False))
         except FileNotFoundError:
             return ()
+
+    def whose(self, uid: PodUID) -> PodRef | None:
+        """Whose folder this is: the name is known where the pod has logs, "" otherwise. None for a folder with nothing
+        in it that pods' folders hold: it is not for us to take away."""
+        try:
+            inside = set(os.listdir(self._root.pod(uid)))
+        except FileNotFoundError:
+            return None
+        if inside and not inside & _OF_PODS:
+            return None
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._logs.pod_logs_dir) as folders:
+            for folder in folders:
+                namespace, name, owner = (*folder.name.split("_"), "", "", "")[:3]
+                if owner == uid:
+                    return PodRef(namespace, name, uid)
+        return PodRef("", "", uid)
 
     def _remove(self, ref: PodRef) -> None:
         uid = ref.uid

@@ -30,6 +30,12 @@ def remove_tree(path: str, table: MountTable) -> None:
     mounted = table.at_or_below(resolved(path))
     if mounted:
         raise StillMounted(path, tuple(entry.path for entry in mounted))
+    remove_own_tree(path)
+
+
+def remove_own_tree(path: str) -> None:
+    """The same for what only the agent itself made, and where nothing is mounted: a mount is an error on the way.
+    Raises OSError."""
     parent, name = os.path.split(path)
     directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from glasslet.api.container import VolumeMount
 from glasslet.api.pod import Pod
 from glasslet.api.volume import EmptyDirVolumeSource
 from glasslet.concurrency.clock import Clock
@@ -128,11 +129,16 @@ def nested_mounts(request: VolumeRequest) -> frozenset[str]:
         *(container.volume_mounts for container in (*spec.init_containers, *spec.containers)),
         *(container.volume_mounts for container in spec.ephemeral_containers),
     ):
-        places = sorted(posixpath.normpath(mount.mount_path) for mount in mounts)
+        places = sorted(_inside_container(mount) for mount in mounts)
         for mount in mounts:
             if mount.name == request.volume.name and not mount.sub_path and not mount.sub_path_expr:
-                found.update(_outermost(posixpath.normpath(mount.mount_path), places))
+                found.update(_outermost(_inside_container(mount), places))
     return frozenset(found)
+
+
+def _inside_container(mount: VolumeMount) -> str:
+    # From the root, above which no `..` leads: what is relative to the volume can then not leave it either.
+    return posixpath.normpath(f"/{mount.mount_path.lstrip('/')}")
 
 
 def _outermost(base: str, places: list[str]) -> list[str]:

@@ -103,6 +103,12 @@ class PodWorkerMetrics:
         self._orphans = registry.counter(
             "kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and nobody wanted."
         )
+        self._folders = registry.gauge(
+            "kubelet_orphan_pod_cleaned_volumes", "Folders of pods that nobody wants, at the last look."
+        )
+        self._folders_left = registry.gauge(
+            "kubelet_orphan_pod_cleaned_volumes_errors", "Those of them that could not be removed so far."
+        )
         self._hook_fallbacks = registry.counter(
             "kubelet_lifecycle_handler_http_fallbacks_total", "HTTPS hooks that were answered in plain HTTP."
         )
@@ -153,6 +159,11 @@ class PodWorkerMetrics:
     def pod_restarted(self, *, static: bool) -> None:
         """A pod came again under a UID that was there before."""
         self._restarted.labels("true" if static else "").inc()
+
+    def folders_swept(self, found: int, left: int) -> None:
+        """There was a look for folders of pods that nobody wants; `left` were found before."""
+        self._folders.set(found)
+        self._folders_left.set(left)
 
     def orphan_found(self) -> None:
         """The runtime has a pod that nobody wants."""

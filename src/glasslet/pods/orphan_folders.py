@@ -1,0 +1,92 @@
+"""Folders of pods that are no more: the agent was away while they ended, or the node was rebooted. Their volumes are
+taken off and the folders removed, by a worker of their own as for any pod; one that is still mounted stays."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
+from glasslet.pods.workers import PodWorkers
+from glasslet.record.recorder import Recorder
+from glasslet.runtime.model import ObservedPod
+
+logger = logging.getLogger(__name__)
+
+PERIOD = 10.0
+"""Seconds between looks. The Go kubelet looks every 2 s; what is left behind is not in anybody's way."""
+
+
+class Folders(Protocol):
+    """Folders of pods on this node (`host.pod_files`)."""
+
+    def uids_on_disk(self) -> Sequence[PodUID]: ...
+
+    def whose(self, uid: PodUID) -> PodRef | None:
+        """Whose folder it is, as far as that can be seen; None for one that is no pod's."""
+
+
+class Pods(Protocol):
+    """What must be known of pods to take away what looks like theirs."""
+
+    def all_known(self) -> bool:
+        """Every source has told all its pods, and the runtime what it runs: before that, nothing is an orphan."""
+
+    def alive(self, uid: PodUID) -> bool:
+        """Somebody wants the pod, works on it, or something of it runs."""
+
+
+class OrphanFolders:
+    """Looks every ten seconds. `swept` gets the numbers of orphans found and of those that were found before."""
+
+    def __init__(
+        self,
+        *,
+        folders: Folders,
+        pods: Pods,
+        workers: PodWorkers,
+        recorder: Recorder,
+        swept: Callable[[int, int], None] = lambda found, left: None,
+    ) -> None:
+        self._folders = folders
+        self._pods = pods
+        self._workers = workers
+        self._recorder = recorder
+        self._swept = swept
+        self._in_hand: set[PodUID] = set()
+        self._told: set[PodUID] = set()
+
+    async def run(self) -> None:
+        """Looks until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(PERIOD)
+
+    def look(self) -> None:
+        """Gives each new orphan to a worker, and says which of the earlier ones are still there."""
+        if not self._pods.all_known():
+            return
+        found = set(self._folders.uids_on_disk())
+        left = {uid for uid in self._in_hand & found if self._workers.knows(uid)}
+        self._tell(left)
+        self._in_hand &= left
+        for uid in found - left:
+            if not self._pods.alive(uid) and (ref := self._folders.whose(uid)) is not None:
+                logger.info("orphaned pod folder", extra={"podUID": uid, "pod": str(ref)})
+                self._in_hand.add(uid)
+                self._workers.stop_orphan(ObservedPod(uid=uid, name=ref.name, namespace=ref.namespace))
+        self._swept(len(self._in_hand), len(left))
+
+    def _tell(self, left: set[PodUID]) -> None:
+        for uid in self._told - left:
+            self._recorder.withdrawn(_text(uid))
+        for uid in left:
+            self._recorder.finding(_text(uid))
+        self._told = left
+
+
+def _text(uid: PodUID) -> str:
+    return f'orphaned pod "{uid}" found, but volumes are not cleaned up'
