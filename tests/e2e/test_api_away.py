@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -181,7 +182,8 @@ def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
     # The pod may be seen to be ready before the agent has the answer that says so.
     wait_until(lambda: trace_of(gated_agent, "later")["milestone"] == "Ready accepted at API", gated_agent)
     traced = trace_of(gated_agent, "later")
-    assert traced["created"] <= traced["start"] < traced["end"]
+    created, start, end = (datetime.fromisoformat(traced[name]) for name in ("created", "start", "end"))
+    assert created <= start < end
     after = controlplane.pods()
     for name in names:
         assert after[name]["status"] == before[name]["status"]
