@@ -218,3 +218,11 @@ async def test_a_runtime_that_does_not_answer_fails_one_collection_and_no_more()
         await asyncio.sleep(301)
         assert len(node.left()) == 1
     assert node.events == []
+
+
+async def test_nothing_goes_while_it_is_not_known_what_sandboxes_are_made_of() -> None:
+    node = Node(others=700)
+    node.runtime.fail(Verb.STATUS, RuntimeRejected("Status", "no"), times=1)
+    with pytest.raises(RuntimeRejected):
+        await node.collector.collect()
+    assert len(node.left()) == 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
 
@@ -164,9 +163,8 @@ class ImageCollector:
     async def _look(self) -> tuple[ImageUse, ...]:
         """What is unused, in the order in which it should go."""
         images = await self._images.list_images()
-        named = list(self._in_use.names())
-        with suppress(RuntimeCallError):
-            named.append(await self._in_use.sandbox_image())
+        # Not known is not "" here: without an answer nothing may go.
+        named = [*self._in_use.names(), await self._in_use.sandbox_image()]
         used = used_images(images, self._in_use.pods(), named)
         return self._history.look(images, used, self._clock.now())
 
