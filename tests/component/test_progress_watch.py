@@ -97,7 +97,7 @@ async def test_a_named_wait_that_lasts_too_long_is_told_once_with_the_task_that_
         watch.look()
     found = record.of(ref)
     assert found is not None
-    assert found.findings() == ("no progress: CreateContainer takes longer than 180 s",)
+    assert found.findings() == ("no progress: CreateContainer takes longer than 60 s",)
     assert [e.subject for e in found.events if isinstance(e, Observed)] == ["task a call of somebody"]
 
     await hanging

@@ -21,6 +21,47 @@ from tests.fakes.containerd import PrivateContainerd
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
 
+# The upstream node suite's bounds for a small container with 80 MB of memory ("should report container metrics").
+OF_EVERY_CONTAINER: dict[str, tuple[float, float]] = {
+    "container_blkio_device_usage_total": (0, 10_000_000),
+    "container_cpu_load_average_10s": (0, 100),
+    "container_cpu_system_seconds_total": (0, 100),
+    "container_cpu_usage_seconds_total": (0, 100),
+    "container_cpu_user_seconds_total": (0, 100),
+    "container_file_descriptors": (0, 100),
+    "container_fs_reads_bytes_total": (0, 10_000_000),
+    "container_fs_reads_total": (0, 100),
+    "container_fs_writes_bytes_total": (0, 1_000_000),
+    "container_fs_writes_total": (0, 200),
+    "container_memory_failcnt": (0, 0),
+    "container_memory_failures_total": (0, 1_000_000),
+    "container_memory_mapped_file": (0, 10_000_000),
+    "container_memory_max_usage_bytes": (0, 80 << 20),
+    "container_memory_rss": (10 << 10, 80 << 20),
+    "container_memory_swap": (0, 0),
+    "container_memory_usage_bytes": (10 << 10, 80 << 20),
+    "container_memory_working_set_bytes": (10 << 10, 80 << 20),
+    "container_oom_events_total": (0, 0),
+    "container_processes": (0, 10),
+    "container_sockets": (0, 10),
+    "container_spec_cpu_period": (100_000, 100_000),
+    "container_spec_cpu_shares": (2, 2),
+    "container_spec_memory_limit_bytes": (79_953_920, 79_998_976),
+    "container_spec_memory_reservation_limit_bytes": (0, 0),
+    "container_spec_memory_swap_limit_bytes": (0, 80 << 20),
+    "container_tasks_state": (0, 0),
+    "container_threads": (0, 10),
+    "container_threads_max": (0, 100_000),
+    "container_ulimits_soft": (0, 1_073_741_816),
+}
+SOMEWHERE_IN_THE_PAGE = (
+    *("container_fs_io_current", "container_fs_io_time_seconds_total", "container_fs_io_time_weighted_seconds_total"),
+    *("container_fs_inodes_free", "container_fs_inodes_total", "container_fs_limit_bytes", "container_fs_usage_bytes"),
+    *("container_fs_read_seconds_total", "container_fs_reads_merged_total", "container_fs_sector_reads_total"),
+    *("container_fs_sector_writes_total", "container_fs_write_seconds_total", "container_fs_writes_merged_total"),
+    *("container_last_seen", "container_memory_cache", "container_start_time_seconds"),
+)
+
 BUSY = "while :; do :; done"
 HOLDS_32_MIB = "dd if=/dev/zero of=/held/zeros bs=1M count=32; echo done; trap 'exit 0' TERM; sleep 1000 & wait"
 WRITES_8_MIB = "dd if=/dev/zero of=/zeros bs=1M count=8; dd if=/dev/zero of=/disk/zeros bs=1M count=4; sync; sleep 1000"
@@ -193,3 +234,26 @@ async def test_metrics_name_pod_and_container(node: Node) -> None:
     assert f'id="{node.cgroup_root}/kubepods"' in cadvisor
     assert f'id="{node.cgroup_root}/kubepods/besteffort"' in cadvisor
     assert "\nmachine_cpu_cores{" in cadvisor
+
+
+async def test_metrics_that_the_node_suite_asks_for_are_there_within_its_bounds(node: Node) -> None:
+    # Block I/O is counted once there was any.
+    node.agent.put(limited("small", "echo hello > /file; sync; sleep 1000", memory="80000000"))
+    await started(node, "small")
+    await asyncio.sleep(3)
+
+    samples: dict[str, list[tuple[str, float]]] = {}
+    for line in (await node.text("/metrics/cadvisor")).splitlines():
+        if not line.startswith("#"):
+            name, _, rest = line.partition("{")
+            labels, _, numbers = rest.rpartition("}")
+            samples.setdefault(name, []).append((labels, float((numbers or "0").split()[0])))
+
+    missing = [name for name in (*OF_EVERY_CONTAINER, *SOMEWHERE_IN_THE_PAGE) if name not in samples]
+    assert missing == []
+    wrong = {}
+    for name, (least, most) in OF_EVERY_CONTAINER.items():
+        values = [value for labels, value in samples[name] if 'container="main"' in labels]
+        if not values or not all(least <= value <= most for value in values):
+            wrong[name] = values
+    assert wrong == {}

@@ -24,15 +24,15 @@ _OPEN_ENDED = frozenset(("PullImage", "StopContainer", "ExecSync"))
 their own."""
 
 ALLOWED: Mapping[str, float] = {
-    WaitKind.CRI_CALL: 180.0,
-    WaitKind.API_CALL: 120.0,
-    WaitKind.VOLUME: 150.0,
-    WaitKind.CGROUP: 60.0,
+    WaitKind.CRI_CALL: 60.0,
+    WaitKind.API_CALL: 60.0,
+    WaitKind.VOLUME: 90.0,
+    WaitKind.CGROUP: 30.0,
     WaitKind.DEVICE: 120.0,
     WaitKind.HOOK: 600.0,
 }
-"""Seconds by kind of wait; none given: no limit."""
-_SANDBOX = 300.0
+"""Seconds by kind of wait, half of the deadline or less where there is one; none given: no limit."""
+_SANDBOX = 120.0
 """Seconds for what makes a sandbox: networks may be slow."""
 
 

@@ -40,8 +40,8 @@ def test_calls_last_as_long_as_what_they_do(verb: str) -> None:
 
 def test_networks_may_be_slow() -> None:
     making = replace(waiting(WaitKind.CRI_CALL, "RunPodSandbox", 0), station=Station.SANDBOX)
-    assert stuck_wait([making], BASE + 299) is None
-    assert stuck_wait([making], BASE + 301) is not None
+    assert stuck_wait([making], BASE + 119) is None
+    assert stuck_wait([making], BASE + 121) is not None
 
 
 def test_of_several_the_oldest_that_takes_too_long_is_told() -> None:
