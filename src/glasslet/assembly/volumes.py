@@ -13,6 +13,7 @@ from glasslet.volumes.claims import Claims
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.host_path import HostPath
+from glasslet.volumes.image import ImageVolume
 from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.nfs import NFSVolume
@@ -41,6 +42,9 @@ def build_volumes(
         "nfs": NFSVolume(root=root, mounts=mounts, threads=threads),
         "local": LocalVolume(root=root, mounts=mounts, threads=threads, binds=binds),
     }
+
+    if foundation.loaded.gates.enabled("ImageVolume"):
+        local["image"] = ImageVolume()
 
     def labels() -> Mapping[str, str]:
         return cluster.node.current().metadata.labels if cluster is not None else {}

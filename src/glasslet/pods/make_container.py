@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, Images, Observed, PodFiles, SubPaths
+from glasslet.pods.container_images import ContainerImages
 from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.env_files import file_keys
 from glasslet.pods.late_calls import until_settled
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
+from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.errors import ConfigError, container_error
 from glasslet.podspec.labels import RESTART_COUNT
@@ -29,6 +28,7 @@ from glasslet.runtime.facts import Waiting
 from glasslet.runtime.model import Image, ObservedPod, ObservedSandbox
 from glasslet.runtime.protocols import RuntimeService
 from glasslet.runtime.spec import ContainerSpec, SandboxSpec
+from glasslet.runtime.volume import MountedVolume
 
 MAX_TAKEN_NAMES = 5
 """Attempts in a row whose name somebody invisible holds, before the start counts as failed."""
@@ -40,6 +40,15 @@ class _Home(Struct, frozen=True, kw_only=True):
     sandbox: ObservedSandbox
     spec: SandboxSpec
     pod: ObservedPod
+
+
+class _Made(Struct, frozen=True):
+    """What is there before the container: where it will live, its image, its volumes, and which attempt it is."""
+
+    home: _Home
+    image: Image
+    volumes: Mapping[str, MountedVolume]
+    attempt: int
 
 
 class ContainerMaker:
@@ -61,7 +70,7 @@ class ContainerMaker:
     ) -> None:
         self._runtime = runtime
         self._observed = observed
-        self._images = images
+        self._images = ContainerImages(images=images, data=data, recorder=report.recorder)
         self._data = data
         self._devices = devices
         self._volumes = volumes
@@ -74,14 +83,15 @@ class ContainerMaker:
     async def make(self, memory: PodMemory, action: StartContainer) -> ContainerID:
         """The created container. Raises StepFailed, and NameReserved for an instance that the caller should look at."""
         home = self._home(memory, action)
-        image = await self._image(memory, action.container, home.spec)
+        image = await self._images.own(memory, action.container, home.spec)
+        volumes = await self._images.mounted(memory, action.container, home.spec)
         attempt = action.attempt
         if attempt is None:
             logged = self._files.last_attempt(memory.ref, action.name)
             attempt = 0 if logged is None else logged + 1
         with self._recorder.station(Station.CREATED, container=action.name, detail=f"attempt {attempt}"):
             try:
-                spec = await self._spec(memory, action, home, image, attempt)
+                spec = await self._spec(memory, action, _Made(home, image, volumes, attempt))
                 return await self._create(home, spec)
             except ConfigError as error:
                 self._failed(memory, action, error.message)
@@ -112,37 +122,16 @@ class ContainerMaker:
         except (ConfigError, OSError) as error:
             raise StepFailed(action.name, f"the sandbox cannot be configured: {error}") from error
 
-    async def _image(self, memory: PodMemory, container: Container, sandbox: SandboxSpec) -> Image:
-        with self._recorder.station(Station.IMAGE, container=container.name, detail=container.image):
-            auths = await self._data.credentials(memory.pod, container.image)
-            ask_plugins = partial(self._data.plugin_credentials, memory.pod, container.image)
-            found = await self._images.ensure(
-                memory.pod, container, sandbox=sandbox, auths=auths, ask_plugins=ask_plugins
-            )
-            if isinstance(found, Image):
-                return found
-            # Asked again soon after a failed pull, the image manager tells when it will try again: then that counts.
-            backs_off = found.reason == "ImagePullBackOff"
-            raise StepFailed(
-                container.name,
-                f"{found.reason}: {found.message}",
-                retry=Retry.LATER if found.retry_at is None else Retry.SOON,
-                retry_at=found.retry_at if backs_off else None,
-                waiting=Waiting(reason=found.reason, message=found.message),
-            )
-
-    async def _spec(
-        self, memory: PodMemory, action: StartContainer, home: _Home, image: Image, attempt: int
-    ) -> ContainerSpec:
+    async def _spec(self, memory: PodMemory, action: StartContainer, made: _Made) -> ContainerSpec:
+        home, volumes = made.home, made.volumes
         pod, container, node = memory.pod, action.container, self._node()
         ips = node.host_ips if pod.spec.host_network else home.sandbox.ips
-        volumes = memory.volumes or {}
         environment = await self._data.environment(pod, container)
         request = ContainerRequest(
             pod=pod,
             container=container,
-            attempt=attempt,
-            image=image,
+            attempt=made.attempt,
+            image=made.image,
             node=node,
             pod_ips=ips,
             volumes=volumes,

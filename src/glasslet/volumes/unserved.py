@@ -31,7 +31,7 @@ _GONE = frozenset(
         "storageos",
     }
 )
-_GIT_REPO = "gitRepo"
+_GATES = {"gitRepo": "GitRepoVolumeDriver", "image": "ImageVolume"}
 
 
 def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> VolumeProblem:
@@ -44,8 +44,8 @@ def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> Volume
     text = "no volume plugin matched"
     if kind in _GONE:
         text = f"{text} ({kind} was removed from Kubernetes)"
-    elif kind == _GIT_REPO:
-        text = f"{text} (gitRepo needs the feature gate GitRepoVolumeDriver, which is off)"
+    elif kind in _GATES:
+        text = f"{text} ({kind} needs the feature gate {_GATES[kind]}, which is off)"
     else:
         text = f"{text} ({kind or 'a volume without source'} is not served here; served: {', '.join(sorted(served))})"
     return VolumeProblem(text, step="FindPluginBySpec")

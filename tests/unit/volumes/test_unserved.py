@@ -33,11 +33,12 @@ def test_a_type_that_was_removed_says_so(kind: str) -> None:
     assert said_of(kind) == expected
 
 
-def test_a_git_repository_needs_its_gate() -> None:
-    assert "gitRepo needs the feature gate GitRepoVolumeDriver, which is off" in said_of("gitRepo")[1]
+@pytest.mark.parametrize(("kind", "gate"), [("gitRepo", "GitRepoVolumeDriver"), ("image", "ImageVolume")])
+def test_a_type_whose_gate_is_off_names_it(kind: str, gate: str) -> None:
+    assert f"{kind} needs the feature gate {gate}, which is off" in said_of(kind)[1]
 
 
-@pytest.mark.parametrize("kind", ["iscsi", "fc", "flexVolume", "image"])
+@pytest.mark.parametrize("kind", ["iscsi", "fc", "flexVolume"])
 def test_a_type_that_is_not_served_is_named_with_those_that_are(kind: str) -> None:
     text = f"no volume plugin matched ({kind} is not served here; served: emptyDir, hostPath)"
     assert said_of(kind) == ("FindPluginBySpec", text)
