@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,31 @@ async def test_a_server_that_would_be_an_option_is_refused(node: Node, server: s
     with pytest.raises(VolumeNotReady, match=f"nfs server '{server}' is not a host name or address"):
         await node.volumes.prepare(sharing(server=server))
     assert not (node.root / "asked").exists()
+
+
+class DeadServer(Mounts):
+    """The kernel waits for the server in every unmount, until one is forced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forced = threading.Event()
+
+    def unmount(self, target: str, *, force: bool = False) -> None:
+        if force:
+            self.forced.set()
+            super().unmount(target)
+        else:
+            self.forced.wait()
+
+
+async def test_a_server_that_does_not_answer_is_left_by_force(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.program(f'{node.real} -t tmpfs tmpfs "$target"')
+    path = (await node.volumes.prepare(sharing()))["share"].path
+    monkeypatch.setattr("glasslet.volumes.nfs.FORCE_AFTER", 0.2)
+    waits = WaitLog()
+    layout, mounts = RootLayout(str(node.root / "kubelet")), DeadServer()
+    share = NFSVolume(root=layout, mounts=mounts, threads=HostThreads(recorder=waits))
+    await share.tear_down("uid-1", "share")
+    assert mounts.forced.is_set()
+    assert node.mounted() == []
+    assert not Path(path).exists()

@@ -1,9 +1,8 @@
 """Hands calls that can hang (unmount, a stat on a dead network volume, a name look-up) to threads, so that the loop
 never waits for the kernel.
 
-A thread cannot be stopped: when a call runs out of time, or its caller is cancelled, the caller goes on, the slot stays
-taken until the kernel lets go, and other work on the same thing waits for it. Threads are daemons: a hung one never
-holds up exit.
+A thread cannot be stopped: when a call runs out of time, or its caller is cancelled, the caller goes on, and other
+work on the same thing waits until the kernel lets go. Threads are daemons: a hung one never holds up exit.
 """
 
 from __future__ import annotations
@@ -21,6 +20,10 @@ T = TypeVar("T")
 
 DEFAULT_LIMIT = 32
 DEFAULT_SECONDS = 30.0
+SLOW_AFTER = 2.0
+"""Seconds after which a call gives its place to others: it waits for the kernel, and has no use for the CPU."""
+MOST_SLOW = 256
+"""So many calls may be without a place; a thread that hangs costs some memory."""
 
 
 class HostCallStuck(TimeoutError):
@@ -33,10 +36,13 @@ class HostCallStuck(TimeoutError):
 
 
 class HostThreads:
-    """At most `limit` calls at a time, hung ones included; at most one for each key."""
+    """At most `limit` calls at a time, and beside them those that take longer than `slow_after` seconds: the dead
+    server of one pod must not keep the volumes of all others waiting. At most one call for each key."""
 
-    def __init__(self, *, recorder: Recorder, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, *, recorder: Recorder, limit: int = DEFAULT_LIMIT, slow_after: float = SLOW_AFTER) -> None:
         self._recorder = recorder
+        self._slow_after = slow_after
+        self._slow = 0
         self._slots = asyncio.Semaphore(limit)
         self._running: dict[str, asyncio.Event] = {}
         self._threads = SpareThreads()
@@ -85,8 +91,23 @@ class HostThreads:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
 
+        slow = False
+
+        def make_place() -> None:
+            nonlocal slow
+            if self._slow < MOST_SLOW:
+                slow = True
+                self._slow += 1
+                self._slots.release()
+
+        timer = loop.call_later(self._slow_after, make_place)
+
         def deliver(value: T | None, error: BaseException | None) -> None:
-            self._slots.release()
+            timer.cancel()
+            if slow:
+                self._slow -= 1
+            else:
+                self._slots.release()
             self._end(key, ended)
             if answer.done():
                 return

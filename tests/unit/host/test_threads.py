@@ -91,6 +91,19 @@ async def test_hung_calls_take_up_slots_and_no_more(waits: WaitLog) -> None:
     assert await threads.run(lambda: "free", on="b", within=5) == "free"
 
 
+async def test_calls_that_hang_do_not_keep_others_waiting_for_long(waits: WaitLog) -> None:
+    released = threading.Event()
+    threads = HostThreads(recorder=waits, limit=2, slow_after=0.05)
+    async with asyncio.TaskGroup() as group:
+        for number in range(5):
+            group.create_task(threads.run(released.wait, on="nfs", key=f"sick/{number}"))
+        await running(threads, *(f"sick/{number}" for number in range(5)))
+        assert await threads.run(lambda: "fine", on="mount", key="well/v", within=30) == "fine"
+        released.set()
+    # All places are there again.
+    assert await asyncio.gather(*(threads.run(lambda: 1, on=f"{n}") for n in range(5))) == [1] * 5
+
+
 async def test_what_is_waited_for_can_be_seen_while_it_lasts(waits: WaitLog) -> None:
     released = threading.Event()
     threads = HostThreads(recorder=waits)
