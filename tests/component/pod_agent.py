@@ -32,6 +32,8 @@ from glasslet.runtime.facts import ProbeOutcome
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.status.builder import status_builder
+from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
+from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import UID, update
 from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, StatusBoard
 from tests.fakes.runtime import FakeRuntime
@@ -107,12 +109,15 @@ class Agent:
             allocations=self.allocations,
             memory_in_use=self._memory_in_use,
         )
+        self.registry = MetricRegistry()
         self.node_events: list[tuple[str, str, str]] = []
         self.report = Reporting(
             recorder=self.record,
             events=self.events,
             clock=self.clock,
             node_events=lambda *told: self.node_events.append(told),
+            work=PodWorkerMetrics(self.registry),
+            starts=PodStartMetrics(self.registry),
         )
         self.settings = settings or WorkerSettings(limits=BackOffLimits())
         self.workers = PodWorkers(

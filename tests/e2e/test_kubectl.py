@@ -262,6 +262,9 @@ def test_the_proxy_of_the_node_answers(controlplane: ControlPlane, shell: str) -
     metrics = raw("metrics")
     assert re.search(r"^kubelet_running_pods [1-9]", metrics, re.MULTILINE)
     assert "kubernetes_build_info{" in metrics
+    for counted in ("pod_start_sli_duration_seconds", "pod_worker_start_duration_seconds", "containers_per_pod_count"):
+        assert re.search(rf"^kubelet_{counted}_count [1-9]", metrics, re.MULTILINE)
+    assert re.search(r'^kubelet_started_containers_total{container_type="container"} [1-9]', metrics, re.MULTILINE)
     assert json.loads(raw("stats/summary"))["node"]["nodeName"] == NODE
     assert "container_cpu_usage_seconds_total" in raw("metrics/cadvisor")
 

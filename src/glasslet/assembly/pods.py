@@ -134,6 +134,8 @@ def build_pod_side(
         events=foundation.events.pod,
         clock=foundation.clock,
         node_events=foundation.events.node,
+        work=foundation.metrics.pod_workers,
+        starts=foundation.metrics.pod_starts,
     )
     tell_resolver_limits(foundation)
     probes = build_probe_side(foundation, runtime, host_ips, lambda ref: workers.probed(ref.uid))

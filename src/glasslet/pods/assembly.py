@@ -79,7 +79,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         ips = node().host_ips if pod.spec.host_network else sandbox.ips if sandbox else ()
         return ips[0] if ips else ""
 
-    hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip)
+    hooks = HookRunner(runtime=runtime, recorder=report.recorder, pod_ip=pod_ip, metrics=report.work)
     killer = ContainerKiller(runtime=runtime, observed=observed, hooks=hooks, report=report)
     sandboxes = SandboxCreator(
         runtime=runtime,
@@ -134,4 +134,4 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
             report=report,
         ),
     )
-    return Executor(verbs=verbs, limits=limits, clock=report.clock)
+    return Executor(verbs=verbs, limits=limits, clock=report.clock, metrics=report.work)

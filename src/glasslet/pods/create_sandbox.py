@@ -41,6 +41,7 @@ class SandboxCreator:
         self._network_error = network_error
         self._recorder = report.recorder
         self._events = report.events
+        self._metrics = report.work
         self._node_events = report.node_events
 
     async def create(self, memory: PodMemory, attempt: int) -> None:
@@ -48,6 +49,7 @@ class SandboxCreator:
         with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
             self._refuse_claims(memory)
+            self._metrics.sandbox_attempted()
             try:
                 dns = form_dns(memory.pod, self._node())
                 handler = await self._handlers.handler(memory.pod)
@@ -58,6 +60,7 @@ class SandboxCreator:
                         self._node_events(WARNING, problem.reason, problem.node_message)
                 await self._run(memory, spec)
             except (ConfigError, OSError, RuntimeCallError) as error:
+                self._metrics.sandbox_failed()
                 if memory.pod.metadata.deletion_timestamp is None:
                     text = f"Failed to create pod sandbox: {error}"
                     self._events(memory.ref, WARNING, "FailedCreatePodSandBox", text)

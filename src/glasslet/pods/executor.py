@@ -34,6 +34,7 @@ from glasslet.pods.resize.resizer import PodResizer
 from glasslet.pods.start_container import ContainerStarter
 from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.pods.stop_pod import PodStopper
+from glasslet.pods.work_metrics import UNCOUNTED, WorkMetrics
 from glasslet.runtime.errors import RuntimeCallError
 
 
@@ -63,7 +64,8 @@ class Verbs:
 class Executor:
     """Runs plans."""
 
-    def __init__(self, *, verbs: Verbs, limits: BackOffLimits, clock: Clock) -> None:
+    def __init__(self, *, verbs: Verbs, limits: BackOffLimits, clock: Clock, metrics: WorkMetrics = UNCOUNTED) -> None:
+        self._metrics = metrics
         self._verbs = verbs
         self._limits = limits
         self._clock = clock
@@ -133,11 +135,21 @@ class Executor:
                 await verbs.remover.remove_instance(memory.ref, action)
             case StartContainer():
                 self._count_restart(memory, action)
-                await verbs.starter.start(memory, action)
+                await self._start(memory, action)
             case ResizePod():
                 await verbs.resizer.resize(memory, action.containers)
             case _:
                 assert_never(action)
+
+    async def _start(self, memory: PodMemory, action: StartContainer) -> None:
+        if action.adopt is None:
+            self._metrics.container_attempted(action.role.kind)
+        try:
+            await self._verbs.starter.start(memory, action)
+        except StepFailed as failure:
+            if failure.waiting is not None:
+                self._metrics.container_failed(action.role.kind, failure.waiting.reason)
+            raise
 
     async def _look(self, memory: PodMemory) -> list[StepFailed]:
         try:

@@ -9,6 +9,7 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import HTTPGetAction, LifecycleHandler
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
+from glasslet.pods.work_metrics import UNCOUNTED, WorkMetrics
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
@@ -27,7 +28,15 @@ class HookFailed(Exception):
 class HookRunner:
     """Runs the hooks of containers. Without time limit: the caller's grace period is the limit."""
 
-    def __init__(self, *, runtime: RuntimeService, recorder: Recorder, pod_ip: Callable[[Pod], str]) -> None:
+    def __init__(
+        self,
+        *,
+        runtime: RuntimeService,
+        recorder: Recorder,
+        pod_ip: Callable[[Pod], str],
+        metrics: WorkMetrics = UNCOUNTED,
+    ) -> None:
+        self._metrics = metrics
         self._runtime = runtime
         self._recorder = recorder
         self._pod_ip = pod_ip
@@ -42,9 +51,16 @@ class HookRunner:
             elif handler.http_get is not None:
                 await self._http(handler.http_get, pod, container)
             elif handler.sleep is not None:
-                await asyncio.sleep(handler.sleep.seconds)
+                await self._sleep(handler.sleep.seconds)
             else:
                 raise HookFailed(f"invalid {name} handler: want exec, httpGet or sleep")
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            self._metrics.sleep_cut()
+            raise
 
     async def _exec(self, command: tuple[str, ...], pod: Pod, container: Container, instance: ContainerID) -> None:
         what = f"Exec lifecycle hook ([{' '.join(command)}]) {_subject(pod, container)} failed"
@@ -69,7 +85,8 @@ class HookRunner:
         from glasslet.pods.http_hook import get
 
         try:
-            await get(action, host=host, port=port)
+            if await get(action, host=host, port=port):
+                self._metrics.hook_fell_back()
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise HookFailed(f"{what} - error: {error}") from error
 

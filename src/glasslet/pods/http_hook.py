@@ -14,9 +14,10 @@ MAX_REDIRECTS = 10
 DRAINED_BYTES = 10 * 1024
 
 
-async def get(action: HTTPGetAction, *, host: str, port: int) -> None:
+async def get(action: HTTPGetAction, *, host: str, port: int) -> bool:
     """Sends the request; any HTTP answer is a success. Follows redirects on the same host. An https hook whose server
-    speaks plain http is sent again in the clear, then without the Authorization header. Raises aiohttp.ClientError."""
+    speaks plain http is sent again in the clear, then without the Authorization header; gives
+    whether it was. Raises aiohttp.ClientError."""
     scheme = (action.scheme or "HTTP").lower()
     headers = {"User-Agent": USER_AGENT, **{header.name: header.value for header in action.http_headers}}
     timeout = aiohttp.ClientTimeout(total=None)
@@ -28,6 +29,8 @@ async def get(action: HTTPGetAction, *, host: str, port: int) -> None:
                 raise
             plain = {name: value for name, value in headers.items() if name.lower() != "authorization"}
             await _follow(session, _url("http", host, port, action.path), plain)
+            return True
+    return False
 
 
 async def _follow(session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> None:

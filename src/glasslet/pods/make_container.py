@@ -79,12 +79,18 @@ class ContainerMaker:
         self._node = node
         self._recorder = report.recorder
         self._events = report.events
+        self._clock = report.clock
 
     async def make(self, memory: PodMemory, action: StartContainer) -> ContainerID:
         """The created container. Raises StepFailed, and NameReserved for an instance that the caller should look at."""
         home = self._home(memory, action)
-        image = await self._images.own(memory, action.container, home.spec)
-        volumes = await self._images.mounted(memory, action.container, home.spec)
+        began = self._clock.monotonic()
+        try:
+            image = await self._images.own(memory, action.container, home.spec)
+            volumes = await self._images.mounted(memory, action.container, home.spec)
+        finally:
+            if memory.images is not None:
+                memory.images.append((began, self._clock.monotonic()))
         attempt = action.attempt
         if attempt is None:
             logged = self._files.last_attempt(memory.ref, action.name)

@@ -1,4 +1,4 @@
-"""Where pods' work is told: the record, the API's events, and the clock that both go by."""
+"""Where pods' work is told: the record, the API's events, the metrics, and the clock that all go by."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import EventSink, NodeEventSink
+from glasslet.pods.work_metrics import UNCOUNTED, StartMetrics, WorkMetrics
 from glasslet.record.recorder import Recorder
 
 
@@ -18,3 +19,5 @@ class Reporting:
     clock: Clock
     node_events: NodeEventSink = lambda type_, reason, message: None
     """What of a pod's trouble is the node's."""
+    work: WorkMetrics = UNCOUNTED
+    starts: StartMetrics = UNCOUNTED

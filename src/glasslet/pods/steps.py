@@ -80,6 +80,8 @@ class PodMemory:
     """The last specification and the pod it was made from."""
     pod_failures: int = 0
     """Failures of pod-level steps in a row."""
+    images: list[tuple[float, float]] | None = field(default_factory=list)
+    """When images were fetched or found, in monotonic seconds; None once the pod's start is counted."""
     resize_error: str = ""
     """Why the last try to resize failed."""
     termination_messages: dict[ContainerID, str] = field(default_factory=dict)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -45,6 +47,7 @@ from glasslet.pods.refresh import refresh_due
 from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.start_times import StartTimes
 from glasslet.pods.status_keeper import StatusKeeper
 from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.pods.sync import PastDeadline, PodSync, Quiet, RanOut
@@ -54,6 +57,7 @@ from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.admission import Rejected
 from glasslet.runtime.facts import Verdict
+from glasslet.telemetry.metrics.pods import PodWork
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +110,8 @@ class PodWorker:
         self._moved_at = report.clock.monotonic()
         self._work = Interruptible()
         self._waits = WaitBoard(report.recorder)
+        self._starts = StartTimes(metrics=report.starts, pod=first.pod, seen_at=first.seen_at)
+        self._work_kind = PodWork.CREATE
         self._failures = 0
         names.enter(first.pod)
         self.deliver(first)
@@ -197,6 +203,8 @@ class PodWorker:
         if ask.pod is not None:
             if ask.pod.spec != self.memory.pod.spec:
                 self.memory.holds.clear()
+            if self._work_kind is PodWork.SYNC:
+                self._work_kind = PodWork.UPDATE
             self.memory.pod = ask.pod
         if ask.kill is not None:
             before = self.state.grace if isinstance(self.state, Terminating) else None
@@ -223,6 +231,7 @@ class PodWorker:
 
     def _tell(self, *, provisional: bool = False) -> None:
         self.keeper.tell(self.memory, self._observed.get(self.ref.uid), self.state, provisional=provisional)
+        self._starts.look(self.memory, self.keeper.status, self._report.clock)
 
     # -- syncing -------------------------------------------------------------------------------------------------------
 
@@ -234,7 +243,10 @@ class PodWorker:
             await wait_for_room(self.victims, self._report)
             self.victims = ()
             if (refusal := await self._get_devices()) is None:
-                settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
+                with self._counted(self._work_kind):
+                    settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
+        self._work_kind = PodWork.SYNC
+        self._starts.look(self.memory, self.keeper.status, self._report.clock)
         if self._work.interrupted or not isinstance(self.state, Syncing):
             return
         if refusal is not None:
@@ -277,6 +289,14 @@ class PodWorker:
                 self.memory.stale = True
             news.cancel()
 
+    @contextmanager
+    def _counted(self, work: PodWork) -> Iterator[None]:
+        began = self._report.clock.monotonic()
+        try:
+            yield
+        finally:
+            self._report.work.worked(work, self._report.clock.monotonic() - began)
+
     def _goes_on(self) -> bool:
         """Takes in mail between two rounds of a sync."""
         self._moved_at = self._report.clock.monotonic()
@@ -302,7 +322,8 @@ class PodWorker:
     async def _stop(self, grace: int) -> None:
         self._tell()
         try:
-            with self._report.recorder.station(Station.STOPPING, detail=f"grace {grace} s"):
+            detail = f"grace {grace} s"
+            with self._counted(PodWork.KILL), self._report.recorder.station(Station.STOPPING, detail=detail):
                 await self._executor.stop(self.memory, grace=grace)
         except StepFailed as failure:
             self._report.events(self.ref, WARNING, "FailedKillPod", f"error killing pod: {failure.why}")
@@ -314,7 +335,8 @@ class PodWorker:
 
     async def _clean_up(self) -> None:
         try:
-            with self._report.recorder.station(Station.STOPPING, detail="volumes, cgroup"):
+            detail = "volumes, cgroup"
+            with self._counted(PodWork.TERMINATED), self._report.recorder.station(Station.STOPPING, detail=detail):
                 await self._executor.give_back(self.memory)
         except StepFailed as failure:
             await self._pause(failure)

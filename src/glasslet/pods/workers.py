@@ -12,6 +12,7 @@ from msgspec import Struct
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
@@ -137,6 +138,7 @@ class PodWorkers:
             kind=UpdateKind.ADD, pod=Pod(metadata=meta), source=ORPHAN_SOURCE, seen_at=self._report.clock.monotonic()
         )
         if observed.uid not in self._workers:
+            self._report.work.orphan_found()
             self._begin(update, Kill(grace=MIN_GRACE, removed=True))
 
     def probed(self, uid: PodUID) -> None:
@@ -248,6 +250,9 @@ class PodWorkers:
         if kill is not None:
             worker.kill(kill)
         self._workers[ref.uid] = worker
+        if first.source != ORPHAN_SOURCE:
+            seconds = max(0.0, self._report.clock.monotonic() - first.seen_at)
+            self._report.work.worker_started(seconds, containers=len(first.pod.spec.containers))
         with working_for(ref):
             self._report.recorder.passed(Station.WOKEN)
 
@@ -263,6 +268,7 @@ class PodWorkers:
         self._names.leave(worker.memory.pod)
         self._services.allocations.forget(worker.ref.uid)
         if worker.again is not None:
+            self._report.work.pod_restarted(static=is_static(worker.again.pod))
             self._admit_and_begin(worker.again)
         self.retry_resizes("pods_removed")
 

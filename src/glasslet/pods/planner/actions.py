@@ -18,6 +18,11 @@ class Role(StrEnum):
     REGULAR = "containers"
     EPHEMERAL = "ephemeralContainers"
 
+    @property
+    def kind(self) -> str:
+        """The value of the label `container_type`."""
+        return {Role.INIT: "init_container", Role.REGULAR: "container", Role.EPHEMERAL: "ephemeral_container"}[self]
+
     def field_path(self, name: str) -> str:
         """The field path that events name the container by."""
         return f"spec.{self.value}{{{name}}}"
