@@ -15,9 +15,10 @@ from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
 from glasslet.pods.assembly import PodServices, default_handlers
 from glasslet.pods.backoff import BackOffLimits
-from glasslet.pods.collaborators import ConfigurationData, RuntimeHandlers
+from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
 from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.lifecycle import Finished
+from glasslet.pods.no_devices import NoDevices
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations, Judge
 from glasslet.pods.resize.checkpoint import ByPod
@@ -71,6 +72,7 @@ class Node:
     judge: Judge = lambda wanted, allocated, others: Granted()
     memory_in_use: int | None = None
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
+    devices: Devices = field(default_factory=NoDevices)
 
 
 class Agent:
@@ -104,6 +106,7 @@ class Agent:
             cgroups=node.cgroups,
             data=node.data,
             handlers=node.handlers,
+            devices=node.devices,
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
             allocations=self.allocations,
