@@ -431,7 +431,7 @@ class FakeRuntime:
 
     async def list_images(self) -> tuple[Image, ...]:
         await self._enter(Verb.LIST_IMAGES)
-        return tuple({image.id: image for image in self.images.values()}.values())
+        return tuple({(image.id, image.runtime_handler): image for image in self.images.values()}.values())
 
     async def image_status(self, image: str, runtime_handler: str = "") -> Image | None:
         await self._enter(Verb.IMAGE_STATUS, image)
@@ -446,11 +446,12 @@ class FakeRuntime:
             raise ImagePullFailed(script.error, reason=script.reason)
         return (self._find_image(image) or self.add_image(image)).id
 
-    async def remove_image(self, image: str) -> None:
+    async def remove_image(self, image: str, runtime_handler: str = "") -> None:
         await self._enter(Verb.REMOVE_IMAGE, image)
         found = self._find_image(image)
         if found is not None:
-            self.images = {name: i for name, i in self.images.items() if i.id != found.id}
+            gone = (found.id, runtime_handler)
+            self.images = {name: i for name, i in self.images.items() if (i.id, i.runtime_handler) != gone}
 
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
         await self._enter(Verb.IMAGE_FS_INFO)

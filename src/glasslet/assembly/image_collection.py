@@ -47,6 +47,7 @@ def build_image_collection(
             low_percent=configuration.image_gc_low_threshold_percent,
             minimum_age=timedelta(seconds=configuration.image_minimum_gc_age),
             maximum_age=timedelta(seconds=configuration.image_maximum_gc_age),
+            by_handler=foundation.loaded.gates.enabled("RuntimeClassInImageCriApi"),
         ),
         events=foundation.events.node,
         metrics=foundation.metrics.images,

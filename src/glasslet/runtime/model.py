@@ -38,6 +38,7 @@ class ObservedContainer(Struct, frozen=True, kw_only=True):
     image: str = ""
     image_ref: str = ""
     image_id: str = ""
+    image_handler: str = ""
     log_path: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
@@ -123,7 +124,8 @@ class RuntimeStatus(Struct, frozen=True, kw_only=True):
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """CRI Image. `size` in bytes; `uid`/`username`: the user that the image names, at most one of them."""
+    """CRI Image. `size` in bytes; `uid`/`username`: the user that the image names, at most one of them;
+    `runtime_handler`: whose image it is, where a runtime keeps images by handler."""
 
     id: str
     tags: tuple[str, ...] = ()
@@ -132,6 +134,7 @@ class Image(Struct, frozen=True, kw_only=True):
     uid: int | None = None
     username: str = ""
     pinned: bool = False
+    runtime_handler: str = ""
 
 
 class FilesystemUsage(Struct, frozen=True, kw_only=True):

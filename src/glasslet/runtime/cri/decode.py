@@ -98,6 +98,7 @@ def decode_container(status: container_pb2.ContainerStatus, sandbox: SandboxID) 
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,
+        image_handler=status.image.runtime_handler,
         log_path=status.log_path,
         labels=dict(status.labels),
         annotations=dict(status.annotations),
@@ -120,6 +121,7 @@ def decode_listed_container(listed: container_pb2.Container) -> ObservedContaine
         image=listed.image.image,
         image_ref=listed.image_ref,
         image_id=listed.image_id,
+        image_handler=listed.image.runtime_handler,
         labels=dict(listed.labels),
         annotations=dict(listed.annotations),
     )
@@ -157,6 +159,7 @@ def decode_listed_image(image: image_pb2.Image) -> Image:
         uid=image.uid.value if image.HasField("uid") else None,
         username=image.username,
         pinned=image.pinned,
+        runtime_handler=image.spec.runtime_handler,
     )
 
 

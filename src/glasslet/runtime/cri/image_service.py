@@ -49,9 +49,10 @@ class CRIImages:
             raise lacking(Verb.PULL_IMAGE, "image_ref")
         return answer.image_ref
 
-    async def remove_image(self, image: str) -> None:
+    async def remove_image(self, image: str, runtime_handler: str = "") -> None:
         """Removes it with all its names; nothing happens if it is not there."""
-        request = image_pb2.RemoveImageRequest(image=image_spec_pb2.ImageSpec(image=image))
+        spec = image_spec_pb2.ImageSpec(image=image, runtime_handler=runtime_handler)
+        request = image_pb2.RemoveImageRequest(image=spec)
         await self._calls.call(Verb.REMOVE_IMAGE, request, timeout=self._timeouts.request)
 
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
 from glasslet.runtime.model import Image, ObservedPod
@@ -22,6 +23,8 @@ class ImageLimits(Struct, frozen=True, kw_only=True):
     low_percent: int = 80
     minimum_age: timedelta = timedelta(minutes=2)
     maximum_age: timedelta = timedelta(0)
+    by_handler: bool = False
+    """Gate RuntimeClassInImageCriApi: each runtime handler has images of its own."""
 
     @property
     def off(self) -> bool:
@@ -61,32 +64,49 @@ class ImageHistory:
         self._used: dict[str, datetime] = {}
 
     def look(self, images: Iterable[Image], used: frozenset[str], now: datetime) -> tuple[ImageUse, ...]:
-        """Takes note of what is there and what of it is used (ids); gives what is not, in the order in which it should
+        """Takes note of what is there and what of it is used (keys); gives what is not, in the order in which it should
         go. Pinned images are left out: the runtime wants to keep them."""
-        there = {image.id: image for image in images}
-        self._seen = {id_: self._seen.get(id_, now) for id_ in there}
-        self._used = {id_: at for id_, at in self._used.items() if id_ in there} | dict.fromkeys(used & {*there}, now)
+        there = {image_key(image): image for image in images}
+        self._seen = {key: self._seen.get(key, now) for key in there}
+        self._used = {key: at for key, at in self._used.items() if key in there} | dict.fromkeys(used & {*there}, now)
         unused = [
-            ImageUse(image=image, first_seen=self._seen[id_], last_used=self._used.get(id_))
-            for id_, image in there.items()
-            if id_ not in used and not image.pinned
+            ImageUse(image=image, first_seen=self._seen[key], last_used=self._used.get(key))
+            for key, image in there.items()
+            if key not in used and not image.pinned
         ]
         return tuple(sorted(unused, key=_order))
 
 
-def used_images(images: Iterable[Image], pods: Iterable[ObservedPod], named: Iterable[str]) -> frozenset[str]:
-    """Ids of images that are in use: by containers of these pods, or under one of these names (or ids)."""
-    ids: dict[str, str] = {}
+def image_key(image: Image) -> str:
+    """What tells images apart: the id, with the runtime handler where images are kept by handler."""
+    return f"{image.id},{image.runtime_handler}" if image.runtime_handler else image.id
+
+
+def without_handlers(images: Iterable[Image]) -> tuple[Image, ...]:
+    """The images as if all handlers shared them."""
+    return tuple({image.id: replace(image, runtime_handler="") for image in images}.values())
+
+
+def used_images(
+    images: Iterable[Image], pods: Iterable[ObservedPod], named: Iterable[str], *, by_handler: bool = False
+) -> frozenset[str]:
+    """Keys of images that are in use: by containers of these pods, or under one of these names (or ids). `by_handler`:
+    a container uses only the image of its own handler."""
+    known: dict[str, list[Image]] = {}
     for image in images:
-        ids.update(dict.fromkeys((image.id, *image.tags, *image.digests), image.id))
+        for name in {image.id, *image.tags, *image.digests}:
+            known.setdefault(name, []).append(image)
     found = set()
     for pod in pods:
         for container in pod.containers:
-            # Runtimes differ in which of the two is the id.
-            found |= {ids.get(container.image_id), ids.get(container.image_ref), ids.get(container.image)}
+            # Runtimes differ in which of these is the id.
+            for name in {container.image_id, container.image_ref, container.image}:
+                for image in known.get(name, ()):
+                    if not by_handler or image.runtime_handler == container.image_handler:
+                        found.add(image_key(image))
     for name in named:
-        found |= {ids.get(name), ids.get(_normal(name))}
-    return frozenset(id_ for id_ in found if id_ is not None)
+        found |= {image_key(image) for image in (*known.get(name, ()), *known.get(_normal(name), ()))}
+    return frozenset(found)
 
 
 def too_old(unused: Iterable[ImageUse], limits: ImageLimits, now: datetime) -> tuple[ImageUse, ...]:

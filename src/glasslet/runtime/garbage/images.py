@@ -22,9 +22,11 @@ from glasslet.runtime.garbage.image_rules import (
     ImageLimits,
     ImageUse,
     bytes_to_free,
+    image_key,
     old_enough,
     too_old,
     used_images,
+    without_handlers,
 )
 from glasslet.runtime.model import Image, ObservedPod
 
@@ -38,7 +40,7 @@ class Images(Protocol):
     """The part of `ImageService` that is used here."""
 
     async def list_images(self) -> tuple[Image, ...]: ...
-    async def remove_image(self, image: str) -> None: ...
+    async def remove_image(self, image: str, runtime_handler: str = "") -> None: ...
 
 
 class ImageCollectionMetrics(Protocol):
@@ -163,10 +165,11 @@ class ImageCollector:
     async def _look(self) -> tuple[ImageUse, ...]:
         """What is unused, in the order in which it should go."""
         images = await self._images.list_images()
+        if not self._limits.by_handler:
+            images = without_handlers(images)
         # Not known is not "" here: without an answer nothing may go.
         named = [*self._in_use.names(), await self._in_use.sandbox_image()]
-        used = used_images(images, self._in_use.pods(), named)
-        return self._history.look(images, used, self._clock.now())
+        return self._history.look(images, self._used(images, named), self._clock.now())
 
     async def _remove_all(
         self, uses: Sequence[ImageUse], reason: str, why: str, *, enough: int | None = None
@@ -180,7 +183,7 @@ class ImageCollector:
             if self._taken_meanwhile(use.image):
                 continue
             try:
-                await self._images.remove_image(use.image.id)
+                await self._images.remove_image(use.image.id, use.image.runtime_handler)
             except RuntimeCallError as error:
                 errors.append(error)
                 continue
@@ -191,7 +194,10 @@ class ImageCollector:
 
     def _taken_meanwhile(self, image: Image) -> bool:
         """Whether a container of it was made since the look: removing many takes long."""
-        return image.id in used_images([image], self._in_use.pods(), self._in_use.names())
+        return image_key(image) in self._used([image], self._in_use.names())
+
+    def _used(self, images: Iterable[Image], names: Iterable[str]) -> frozenset[str]:
+        return used_images(images, self._in_use.pods(), names, by_handler=self._limits.by_handler)
 
     def _tell(self, use: ImageUse, why: str) -> None:
         name = next(iter((*use.image.tags, *use.image.digests)), use.image.id)

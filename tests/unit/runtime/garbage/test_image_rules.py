@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.runtime.garbage.image_rules import (
@@ -16,6 +17,7 @@ from glasslet.runtime.garbage.image_rules import (
     old_enough,
     too_old,
     used_images,
+    without_handlers,
 )
 from glasslet.runtime.model import ContainerPhase, Image, ObservedContainer, ObservedPod
 
@@ -120,3 +122,14 @@ def test_it_is_off_only_without_both_limits() -> None:
     assert ImageLimits(high_percent=100).off
     assert not ImageLimits(high_percent=99).off
     assert not ImageLimits(high_percent=100, maximum_age=timedelta(1)).off
+
+
+# "Images keyed per runtime handler only with gate RuntimeClassInImageCriAPI (alpha, off)."
+def test_a_container_uses_the_image_of_its_handler_only_where_handlers_have_their_own() -> None:
+    ours, theirs = replace(A, runtime_handler="kata"), A
+    user = pod(image_ref=A.id, image_handler="kata")
+    assert used_images([ours, theirs], [user], [], by_handler=True) == {f"{A.id},kata"}
+    assert used_images([theirs], [user], [], by_handler=True) == frozenset()
+    shared = without_handlers([ours, theirs])
+    assert shared == (A,)
+    assert used_images(shared, [user], []) == {A.id}
