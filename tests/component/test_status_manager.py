@@ -33,6 +33,8 @@ from tests.fakes.api_server import FakeAPIServer, Plain
 pytestmark = pytest.mark.looptime
 EMPTY = PodRecord(pod=None)
 PENDING, RUNNING, FAILED = (PodStatus(phase=phase) for phase in ("Pending", "Running", "Failed"))
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
+"""Somebody deleted the pod."""
 
 
 class World:
@@ -238,6 +240,28 @@ async def test_change_that_nobody_decides_by_is_told_soon_all_the_same() -> None
             world.manager.publish(world.pod, replace(PENDING, pod_ip=f"10.0.0.{number}"))
             await asyncio.sleep(0.05)
         assert 3 <= world.server.count("PATCH") <= 5
+
+
+async def test_last_changes_of_a_deleted_pod_go_along_with_its_end() -> None:
+    async with managed() as world:
+        world.server.change("pods", "default", "web", GOING)
+        unready = (PodCondition(type="Ready", status="False"),)
+        world.manager.publish(world.pod, replace(PENDING, conditions=unready))
+        await asyncio.sleep(0.1)
+        world.manager.publish(world.pod, FAILED)
+        await asyncio.sleep(0.1)
+        assert not world.server.count("PATCH")
+        world.manager.finish(world.pod, FAILED)
+        await asyncio.sleep(0.1)
+        assert (world.server.count("PATCH"), world.server.count("DELETE")) == (1, 1)
+
+
+async def test_end_of_a_deleted_pod_that_takes_long_to_clear_up_is_told_after_half_a_second() -> None:
+    async with managed() as world:
+        world.server.change("pods", "default", "web", GOING)
+        world.manager.publish(world.pod, FAILED)
+        await asyncio.sleep(0.6)
+        assert (world.phase(), world.server.count("DELETE")) == ("Failed", 0)
 
 
 async def test_change_of_readiness_does_not_wait_for_the_rate_limit() -> None:

@@ -268,9 +268,15 @@ class StatusManager:
         return False
 
     async def _linger(self, entry: _Entry, known: Pod) -> None:
-        """Gives further changes the chance to come along."""
-        while not entry.finished and not _decides(known.status, entry.status):
-            left = entry.changed_at + self._patience() - asyncio.get_running_loop().time()
+        """Gives further changes the chance to come along. That a pod which is being deleted ends surprises nobody:
+        its last changes go along with its end, or after half a second."""
+        going = known.metadata.deletion_timestamp is not None
+        while not entry.finished:
+            decides = _decides(known.status, entry.status)
+            if decides and not going:
+                return
+            patience = LINGER_SECONDS if decides else self._patience()
+            left = entry.changed_at + patience - asyncio.get_running_loop().time()
             if left <= 0:
                 return
             entry.news.clear()
