@@ -332,3 +332,40 @@ async def test_a_pod_deleted_before_it_ever_ran_here_is_only_cleaned_up() -> Non
         await agent.until_finished()
         assert agent.runtime.sandboxes == {}
         assert UID in agent.statuses.finished
+
+
+async def test_remains_of_a_crowd_are_removed_two_at_a_time() -> None:
+    """Nobody waits for that, and the runtime has better things to do: pods that are still to be stopped."""
+    async with running_agent() as agent:
+        uids = await crowd(agent, 6)
+        agent.runtime.latency[Verb.REMOVE_POD_SANDBOX] = 1.0
+        began = agent.clock.monotonic()
+        for uid in uids:
+            agent.remove(pod(name=uid, uid=uid))
+        await agent.until(lambda: len(agent.runtime.sandboxes) == 4)
+        assert all(not sandbox.ready for sandbox in agent.runtime.sandboxes.values())
+        await agent.until(lambda: not agent.runtime.sandboxes)
+        assert 3.0 <= agent.clock.monotonic() - began < 4.0
+
+
+async def test_removal_that_hangs_holds_no_other_back_for_long() -> None:
+    async with running_agent() as agent:
+        uids = await crowd(agent, 6)
+        hang = agent.runtime.hang(Verb.REMOVE_POD_SANDBOX, only=lambda sandbox: sandbox in stuck)
+        stuck = {one.id for one in agent.runtime.sandboxes.values() if one.uid in uids[:3]}
+        for uid in uids:
+            agent.remove(pod(name=uid, uid=uid))
+        await agent.until(lambda: len(agent.runtime.sandboxes) == 3, seconds=10)
+        hang.release()
+        await agent.until(lambda: not agent.runtime.sandboxes)
+
+
+async def crowd(agent: Agent, count: int) -> list[str]:
+    """UIDs, and names, of pods that run."""
+    uids = [f"web-{number}" for number in range(count)]
+    for uid in uids:
+        agent.add(pod(name=uid, uid=uid))
+    for uid in uids:
+        await agent.until_running("main", uid=uid)
+    await asyncio.sleep(2)
+    return uids

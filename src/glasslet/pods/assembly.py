@@ -123,7 +123,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         starter=starter,
         killer=killer,
         stopper=PodStopper(runtime=runtime, observed=observed, killer=killer, report=report),
-        remover=PodRemover(runtime=runtime, observed=observed, files=files),
+        remover=PodRemover(runtime=runtime, observed=observed, files=files, report=report),
         resizer=PodResizer(
             runtime=runtime,
             observed=observed,

@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.pods.collaborators import Observed, PodFiles
 from glasslet.pods.planner import POD_LEVEL, RemoveContainer
+from glasslet.pods.reporting import Reporting
 from glasslet.pods.steps import StepFailed, runtime_failed
+from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer
+from glasslet.runtime.observed.gate import Gate
 from glasslet.runtime.protocols import RuntimeService
+
+_AT_ONCE = 2
+"""Pods. Nobody waits for the removal of what has ended, while starts and stops of other pods need the runtime."""
+_SLOW_AFTER = 2.0
+"""Seconds after which a removal does not hold others back any more."""
 
 
 class PodRemover:
     """Removes stopped pods for good."""
 
-    def __init__(self, *, runtime: RuntimeService, observed: Observed, files: PodFiles) -> None:
+    def __init__(self, *, runtime: RuntimeService, observed: Observed, files: PodFiles, report: Reporting) -> None:
         self._runtime = runtime
         self._observed = observed
         self._files = files
+        self._recorder = report.recorder
+        self._gate = Gate(limit=_AT_ONCE, slow_after=_SLOW_AFTER)
 
     async def remove(self, ref: PodRef) -> None:
         """Removes all instances, sandboxes, logs and directories of a stopped pod. Raises StepFailed."""
         try:
-            await self._remove_from_runtime(ref)
-            await self._files.remove(ref)
+            async with self._turn():
+                await self._remove_from_runtime(ref)
+                await self._files.remove(ref)
         except RuntimeCallError as error:
             raise runtime_failed(POD_LEVEL, error) from error
         except OSError as error:
             raise StepFailed(POD_LEVEL, f"directories could not be removed: {error.strerror}") from error
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as place:
+            with self._recorder.wait(WaitKind.QUEUE, on="removal of what other pods left"):
+                await place.enter_async_context(self._gate.enter())
+            yield
 
     async def remove_instance(self, ref: PodRef, action: RemoveContainer) -> None:
         """Removes one dead instance with its log. Raises StepFailed."""
