@@ -21,7 +21,7 @@ from tests.component.probed_agent import http
 from tests.component.whole_agent import WholeAgent
 from tests.fakes.programs import Pull, exits
 
-pytestmark = [pytest.mark.looptime, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.looptime, pytest.mark.timeout(1200)]
 AT_ONCE = 50
 WARM_UP, PODS = 300, 2000
 NOISE = 0.02
