@@ -18,12 +18,19 @@ from tests.fakes.control_plane import ControlPlane, is_ready, missing_requiremen
 @pytest.fixture(scope="session")
 def controlplane() -> Iterator[ControlPlane]:
     """One for the whole session; tests use names of their own and clear up."""
+    # Nobody gives a node up while a test keeps it from the API server, as nobody would if that were dead.
+    with running_control_plane("-controller-manager-flags", "--node-monitor-grace-period=300s") as plane:
+        yield plane
+
+
+@contextlib.contextmanager
+def running_control_plane(*options: str) -> Iterator[ControlPlane]:
+    """One of its own, where there can be one; pods can be created while the body runs."""
     if missing := missing_requirement():
         if os.environ.get("CI") == "true":
             pytest.fail(f"needs a control plane: {missing}")
         pytest.skip(f"needs a control plane: {missing}")
-    # Nobody gives a node up while a test keeps it from the API server, as nobody would if that were dead.
-    plane = ControlPlane("-controller-manager-flags", "--node-monitor-grace-period=300s", node=NODE)
+    plane = ControlPlane(*options, node=NODE)
     try:
         plane.wait_for_default_service_account()
         yield plane
@@ -77,5 +84,5 @@ def loopback_address() -> str:
 
 
 def forget_loopback_address() -> None:
-    """Takes it away again."""
+    """Takes it away again; who needs it asks for it anew."""
     subprocess.run(["ip", "address", "del", f"{loopback_address()}/32", "dev", "lo"], check=True)

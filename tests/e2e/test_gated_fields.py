@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import cluster_member, joined, running_control_plane
+from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import FOR_EVER, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+from tests.fakes.control_plane import ControlPlane, Plain, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
 
@@ -48,3 +53,52 @@ async def test_host_name_and_variables_are_as_the_pod_asks(containerd: PrivateCo
         await agent.wait_for(lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in names), seconds=150)
         assert output(agent, "named") == ["other.example"]
         assert output(agent, "told") == ["dark green none"]
+
+
+@pytest.fixture
+def plane() -> Iterator[ControlPlane]:
+    """A control plane that takes rules for restarts."""
+    with running_control_plane("-apiserver-flags", "--feature-gates=ContainerRestartRules=true") as made:
+        yield made
+
+
+def ruled(name: str, command: str) -> Plain:
+    """A container that is run again after exit code 42 only."""
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
+    return {
+        "name": name,
+        "image": BUSYBOX,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sh", "-c", command],
+        "restartPolicy": "Never",
+        "restartPolicyRules": [rule],
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+
+
+def statuses(found: Plain | None) -> dict[str, Plain]:
+    """Statuses of containers by name."""
+    status = (found or {}).get("status", {})
+    every: list[Plain] = [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]
+    return {one["name"]: one for one in every}
+
+
+def test_rules_for_restarts_hold_before_the_api_server(
+    plane: ControlPlane, containerd: PrivateContainerd, tmp_path: Path
+) -> None:
+    # behaviours.md §2: "ContainerRestartRules (alpha, off): per-container restartPolicy and exit code rules."
+    once = "[ -e /v/{0} ] && exit {1}; touch /v/{0}; exit 42"
+    volumes: Any = [{"name": "v", "emptyDir": {}}]
+    done = api_pod("done", restartPolicy="Never", volumes=volumes, initContainers=[ruled("setup", once.format("i", 0))])
+    done["spec"]["containers"] = [ruled("main", once.format("m", 0))]
+    lost = api_pod("lost", restartPolicy="Always", volumes=volumes)
+    lost["spec"]["containers"] = [ruled("main", once.format("m", 3))]
+    agent = cluster_member(plane, containerd, tmp_path, featureGates={"ContainerRestartRules": True})
+    with joined(plane, containerd, agent):
+        plane.apply(done, lost)
+        ended = plane.wait_for("done", lambda pod: phase(pod) == "Succeeded", seconds=120)
+        assert {name: one["restartCount"] for name, one in statuses(ended).items()} == {"setup": 1, "main": 1}
+        failed = plane.wait_for("lost", lambda pod: phase(pod) == "Failed", seconds=120)
+        main = statuses(failed)["main"]
+        assert (main["restartCount"], main["state"]["terminated"]["exitCode"]) == (1, 3)
+        assert plane.refusals() == []

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import ssl
 import subprocess
 import threading
@@ -25,11 +24,11 @@ import pytest
 import yaml
 
 from glasslet.identity.certificate import Certificate, read_certificates
-from tests.e2e.conftest import cluster_member, forget_loopback_address, loopback_address
+from tests.e2e.conftest import cluster_member, loopback_address, running_control_plane
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import NODE
 from tests.fakes.containerd import PrivateContainerd
-from tests.fakes.control_plane import ControlPlane, is_ready, missing_requirement
+from tests.fakes.control_plane import ControlPlane, is_ready
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(400)]
 
@@ -77,18 +76,9 @@ def what_kubeadm_makes() -> list[dict[str, Any]]:
 @contextlib.contextmanager
 def control_plane(life: int) -> Iterator[ControlPlane]:
     """One that signs for so many seconds."""
-    if missing := missing_requirement():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"needs a control plane: {missing}")
-        pytest.skip(f"needs a control plane: {missing}")
-    made = ControlPlane("-controller-manager-flags", f"--cluster-signing-duration={life}s", node=NODE)
-    try:
-        made.wait_for_default_service_account()
+    with running_control_plane("-controller-manager-flags", f"--cluster-signing-duration={life}s") as made:
         made.apply(*what_kubeadm_makes())
         yield made
-    finally:
-        made.stop()
-        forget_loopback_address()
 
 
 @pytest.fixture(scope="module")
