@@ -19,6 +19,7 @@ from glasslet.answers.pods import ProbeRow
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import ContainerStatus, PodCondition, PodStatus
 from glasslet.record.milestones import READY
+from glasslet.record.progress import Stuck
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
 from tests.builders.pod import container, pod
@@ -102,6 +103,13 @@ async def test_why_node_gives_a_verdict_on_the_node(agent: FakeAgent) -> None:
     ran = await glasslet(agent.root_dir, "why", "node")
     assert ran.out.startswith("node-a is NotReady: the container runtime is not well.")
     assert "no such socket" in ran.out
+
+
+async def test_why_tells_what_hangs(agent: FakeAgent, web: FakeSeenPod) -> None:
+    agent.source.hanging["web"] = Stuck("cri_call", "RunPodSandbox", agent.record.clock.now().timestamp() - 90, 60.0)
+    said = (await glasslet(agent.root_dir, "why", "web")).out
+    assert "default/web makes no progress: the runtime's answer to RunPodSandbox takes " in said
+    assert ", and should take 1 min at most." in said
 
 
 async def test_why_gives_a_verdict(agent: FakeAgent, web: FakeSeenPod) -> None:
