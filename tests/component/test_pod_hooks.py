@@ -73,6 +73,18 @@ async def test_the_request_goes_to_the_pods_address_and_says_who_asks() -> None:
     )
 
 
+async def test_headers_may_come_twice_and_an_empty_one_of_ours_is_left_out() -> None:
+    twice = tuple(HTTPHeader(name="X-A", value=value) for value in "ab")
+    none = tuple(HTTPHeader(name=name, value="") for name in ("accept", "User-Agent"))
+    host = HTTPHeader(name="Host", value="other.example")
+    async with server() as port:
+        await run(HTTPGetAction(path="/", port=port, http_headers=(*twice, *none, host)), port)
+    (request,) = SEEN
+    assert request.headers.getall("X-A") == ["a", "b"]
+    assert request.headers.getall("Host") == ["other.example"]
+    assert not {"Accept", "User-Agent"} & set(request.headers)
+
+
 @pytest.mark.parametrize("path", ["/teapot", "/away"])
 async def test_any_answer_is_a_success(path: str) -> None:
     async with server() as port:

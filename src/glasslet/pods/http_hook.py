@@ -6,6 +6,7 @@ import ssl
 from urllib.parse import urlsplit
 
 import aiohttp
+from multidict import CIMultiDict
 
 from glasslet.api.lifecycle import HTTPGetAction
 
@@ -19,7 +20,7 @@ async def get(action: HTTPGetAction, *, host: str, port: int) -> bool:
     speaks plain http is sent again in the clear, then without the Authorization header; gives
     whether it was. Raises aiohttp.ClientError."""
     scheme = (action.scheme or "HTTP").lower()
-    headers = {"User-Agent": USER_AGENT, **{header.name: header.value for header in action.http_headers}}
+    headers = hook_headers(action)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(force_close=True)) as session:
         try:
@@ -27,16 +28,31 @@ async def get(action: HTTPGetAction, *, host: str, port: int) -> bool:
         except aiohttp.ClientConnectorSSLError:
             if scheme != "https":
                 raise
-            plain = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+            plain = CIMultiDict((name, value) for name, value in headers.items() if name.lower() != "authorization")
             await _follow(session, _url("http", host, port, action.path), plain)
             return True
     return False
 
 
-async def _follow(session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> None:
+def hook_headers(action: HTTPGetAction) -> CIMultiDict[str]:
+    """The headers of the manifest, also those that come twice, and what of ours they leave: as for probes, an empty
+    User-Agent or Accept means none."""
+    headers = CIMultiDict((header.name, header.value) for header in action.http_headers)
+    for name, ours in (("User-Agent", USER_AGENT), ("Accept", "*/*")):
+        if name not in headers:
+            headers[name] = ours
+        elif not headers[name]:
+            del headers[name]
+    return headers
+
+
+async def _follow(session: aiohttp.ClientSession, url: str, headers: CIMultiDict[str]) -> None:
     first = urlsplit(url).hostname
+    ours = ("User-Agent", "Accept")
     for _ in range(MAX_REDIRECTS + 1):
-        async with session.get(url, headers=headers, allow_redirects=False, ssl=_any_certificate()) as answer:
+        async with session.get(
+            url, headers=headers, allow_redirects=False, ssl=_any_certificate(), skip_auto_headers=ours
+        ) as answer:
             await answer.content.read(DRAINED_BYTES)
             place = answer.headers.get("Location")
             if not 300 <= answer.status < 400 or place is None:
