@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glasslet.api.container import Container
 from glasslet.api.object import PodUID
@@ -37,7 +37,7 @@ from glasslet.runtime.images.keyring_files import NodeKeyring, credential_paths
 from glasslet.runtime.images.keyring_secrets import PullCredentials
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.volumes.config_map import ConfigMapVolume
-from glasslet.volumes.data_sources import NoCluster
+from glasslet.volumes.data_sources import NoCluster, Objects
 from glasslet.volumes.downward_api import DownwardAPIVolume
 from glasslet.volumes.file_volume import FileVolumes, Memory
 from glasslet.volumes.plugin import Mounts, VolumePlugin, VolumeProblem
@@ -67,6 +67,7 @@ class ConfigurationSide:
     data: ConfigurationData
     services: Mapping[str, Callable[[], Awaitable[None]]]
     listed: Services | None = None
+    objects: Objects = field(default_factory=NoCluster)
 
 
 class _ClusterData:
@@ -142,6 +143,7 @@ def build_configuration_side(
     sources = Projections(objects=objects, tokens=tokens, field_text=_FieldText(needs.node), anchors=anchors)
     return ConfigurationSide(
         plugins=_plugins(foundation, needs, sources),
+        objects=objects,
         data=_ClusterData(
             objects=objects,
             tokens=tokens,

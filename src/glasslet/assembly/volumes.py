@@ -14,6 +14,7 @@ from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.image import ImageVolume
+from glasslet.volumes.iscsi import ISCSIVolume
 from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.nfs import NFSVolume
@@ -40,6 +41,7 @@ def build_volumes(
         ),
         "hostPath": HostPath(threads=threads),
         "nfs": NFSVolume(root=root, mounts=mounts, threads=threads),
+        "iscsi": ISCSIVolume(root=root, mounts=mounts, threads=threads, binds=binds, objects=configuration.objects),
         "local": LocalVolume(root=root, mounts=mounts, threads=threads, binds=binds),
     }
 
