@@ -210,7 +210,7 @@ def test_with_its_memory_on_such_an_agent_restarts_and_probes_its_pods_too(
     controlplane.kubectl("delete", "pod", names[0], "--grace-period=0", "--force")
     (flags / "sick").touch()
     gated_agent.start()
-    wait_for_instances(gated_agent, "probed", 2, seconds=60)
+    wait_for_instances(gated_agent, "probed", 2)
     assert logs_of(gated_agent, "known") == ran
 
     gate.reopen()
@@ -249,12 +249,12 @@ def wait_until_kept(agent: Agent, pods: int) -> None:
     wait_until(kept, agent)
 
 
-def wait_for_instances(agent: Agent, name: str, number: int, seconds: float) -> None:
+def wait_for_instances(agent: Agent, name: str, number: int) -> None:
     """Until so many instances of the pod's container have run."""
-    wait_until(lambda: len(instances_of(agent, name)) >= number, agent, seconds)
+    wait_until(lambda: len(instances_of(agent, name)) >= number, agent)
 
 
-def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 60.0) -> None:
+def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 120.0) -> None:
     """Asks until it is so."""
     deadline = time.monotonic() + seconds
     while not happened():

@@ -59,7 +59,7 @@ def test_scheduled_pod_becomes_ready(controlplane: ControlPlane, cluster_agent: 
 
 
 def test_pod_is_deleted_with_its_grace(controlplane: ControlPlane, cluster_agent: Agent) -> None:
-    """The pod takes a second of it; `kubectl` waits for the deletion, for a minute at most."""
+    """The pod takes a second of it; `kubectl` waits for the deletion, for two minutes at most."""
     controlplane.apply(api_pod("slow", "trap 'sleep 1; exit 0' TERM; while :; do sleep 0.1; done"))
     controlplane.wait_for("slow", is_ready)
     began = time.monotonic()
@@ -250,7 +250,7 @@ def processes(command: str) -> list[str]:
     return found
 
 
-def wait_until(happened: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(happened: Callable[[], object], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, f"did not happen within {seconds} s"

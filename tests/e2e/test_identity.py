@@ -138,7 +138,7 @@ class Joining:
             self.plane.kubectl("certificate", "approve", name)
         return len(waiting)
 
-    def wait_for(self, what: Any, seconds: float = 60.0) -> Any:
+    def wait_for(self, what: Any, seconds: float = 120.0) -> Any:
         deadline = time.monotonic() + seconds
         while not (found := what()):
             assert time.monotonic() < deadline, f"not in {seconds} s\n{self.agent.tail_of_log(40)}"

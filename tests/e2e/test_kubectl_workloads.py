@@ -52,7 +52,7 @@ def pods_of(plane: ControlPlane, name: str) -> list[Plain]:
 
 
 def wait_for_pods(
-    plane: ControlPlane, name: str, what: Callable[[list[Plain]], bool], seconds: float = 60
+    plane: ControlPlane, name: str, what: Callable[[list[Plain]], bool], seconds: float = 120
 ) -> list[Plain]:
     deadline = time.monotonic() + seconds
     while True:
@@ -72,7 +72,7 @@ def test_a_deployment_rolls_without_losing_a_pod(controlplane: ControlPlane, clu
         strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
     )
     controlplane.apply(body)
-    controlplane.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    controlplane.kubectl("rollout", "status", "deployment/web", "--timeout=110s")
     old = {one["metadata"]["uid"] for one in pods_of(controlplane, "web")}
     controlplane.kubectl("set", "env", "deployment/web", "VERSION=2")
     fewest = 3
@@ -80,7 +80,7 @@ def test_a_deployment_rolls_without_losing_a_pod(controlplane: ControlPlane, clu
     while {one["metadata"]["uid"] for one in pods_of(controlplane, "web")} & old:
         assert time.monotonic() < deadline
         fewest = min(fewest, sum(1 for one in pods_of(controlplane, "web") if is_ready(one)))
-    controlplane.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    controlplane.kubectl("rollout", "status", "deployment/web", "--timeout=110s")
     assert fewest == 3
     wait_for_pods(controlplane, "web", lambda found: len(found) == 3)
     assert controlplane.kubectl("exec", "deployment/web", "--", "sh", "-c", "echo $VERSION") == "2\n"

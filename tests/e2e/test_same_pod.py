@@ -19,13 +19,13 @@ from tests.fakes.agent import FOR_EVER, NODE, Agent
 from tests.fakes.containerd import BUSYBOX
 from tests.fakes.control_plane import ControlPlane, Plain
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 
 TABLE: list[Plain] = yaml.safe_load(
     (Path(__file__).resolve().parents[1] / "data" / "same_pod" / "pods.yaml").read_text()
 )["pods"]
 STUBBORN = "trap '' TERM; while :; do sleep 1; done"
-SECONDS = 120.0
+SECONDS = 300.0
 
 
 def test_every_pod_of_the_table_shows_its_status(controlplane: ControlPlane, cluster_agent: Agent) -> None:

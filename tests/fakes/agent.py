@@ -143,7 +143,7 @@ class Agent:
             return {}
         return {row["name"].removesuffix(f"-{NODE}"): row for row in rows}
 
-    async def wait_until_ready(self, seconds: float = 30.0) -> None:
+    async def wait_until_ready(self, seconds: float = 120.0) -> None:
         """Asks until the agent says that it is."""
         async with asyncio.timeout(seconds):
             while not await self._ready():
@@ -155,7 +155,7 @@ class Agent:
         except (aiohttp.ClientError, OSError):
             return False
 
-    async def wait_for(self, what: Callable[[Rows], bool], seconds: float = 60.0, every: float = 0.05) -> Rows:
+    async def wait_for(self, what: Callable[[Rows], bool], seconds: float = 120.0, every: float = 0.05) -> Rows:
         """Asks until the pods are as wanted; the rows then. Raises AssertionError with what is there instead."""
         deadline = time.monotonic() + seconds
         while True:

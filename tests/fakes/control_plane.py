@@ -90,7 +90,7 @@ class ControlPlane:
                     return int(path.name)
         raise AssertionError(f"the control plane has no {name}")
 
-    def kubectl(self, verb: str, *arguments: str, stdin: str = "", check: bool = True, seconds: float = 60) -> str:
+    def kubectl(self, verb: str, *arguments: str, stdin: str = "", check: bool = True, seconds: float = 120) -> str:
         """Runs kubectl as the administrator; its output."""
         done = subprocess.run(
             ["kubectl", verb, "--kubeconfig", self.kubeconfig, *arguments],
@@ -117,7 +117,7 @@ class ControlPlane:
         return {item["metadata"]["name"]: item for item in items}
 
     def wait_for(
-        self, name: str, what: Callable[[Plain | None], object], seconds: float = 60.0, kind: str = "pod"
+        self, name: str, what: Callable[[Plain | None], object], seconds: float = 120.0, kind: str = "pod"
     ) -> Plain | None:
         """Asks until the object is as wanted; the object then. Raises AssertionError with what is there instead."""
         deadline = time.monotonic() + seconds
