@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
@@ -17,6 +18,7 @@ from glasslet.node.host_probe import HostProbe, capacity_of
 from glasslet.node.initial import initial_node
 from glasslet.node.inputs import HostFacts, NodeInputs
 from glasslet.node.settings import NodeSettings, node_settings
+from glasslet.volumes.attached import volumes_in_use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,11 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
         events=foundation.events.node,
         recorder=foundation.record,
         clock=foundation.clock,
-        contributions=Contributions(devices=devices.of_node, reset_extended=devices.none_known),
+        contributions=Contributions(
+            devices=devices.of_node,
+            reset_extended=devices.none_known,
+            volumes_in_use=partial(volumes_in_use, foundation.root),
+        ),
         metrics=foundation.metrics.node_start,
     )
     devices.tell(node.wake)
