@@ -122,7 +122,9 @@ def problems(rows: Rows) -> list[str]:
             if row is None:
                 found.append(f"{name}.{wire}: no row says what becomes of it")
             else:
-                own = rows.get(name, {}).get(wire) is row
+                of_this = rows.get(name, {})
+                # A whole type that is as a field elsewhere is read by that field's module, each field of it.
+                own = of_this.get(wire) is row or "." in of_this.get(ALL, {}).get("as", "")
                 found += [f"{name}.{wire}: {problem}" for problem in _row_problems(row, field if own else None)]
     return found
 
