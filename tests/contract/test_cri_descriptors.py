@@ -1,4 +1,5 @@
-"""Our message definitions against the real k8s.io/cri-api module: what we define, we define the same."""
+"""Our message definitions against the real k8s.io/cri-api and k8s.io/kubelet modules: what we define, we define the
+same."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from glasslet.devices._generated import deviceplugin_pb2, podresources_alpha_pb2, podresources_pb2
+from glasslet.plugin_registry._generated import pluginregistration_pb2
 from glasslet.runtime.cri._generated import (
     container_pb2,
     image_pb2,
@@ -25,7 +28,9 @@ from glasslet.runtime.cri.messages import methods_of
 
 pytestmark = pytest.mark.go
 
-MODULES = (linux_pb2, image_spec_pb2, container_pb2, pod_sandbox_pb2, image_pb2, stats_pb2, runtime_pb2)
+CRI = (linux_pb2, image_spec_pb2, container_pb2, pod_sandbox_pb2, image_pb2, stats_pb2, runtime_pb2)
+PLUGINS = (deviceplugin_pb2, podresources_pb2, podresources_alpha_pb2, pluginregistration_pb2)
+MODULES = (*CRI, *PLUGINS)
 PROGRAM = Path(__file__).resolve().parents[1] / "go" / "cri-descriptors"
 KINDS = {
     getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
@@ -90,6 +95,20 @@ def test_every_call_of_upstream_is_defined_with_its_messages(upstream: dict[str,
     real = {name: (m["input"], m["output"]) for name, m in upstream["services"][f"runtime.v1.{service}"].items()}
 
     assert mine == real
+
+
+def test_services_of_plugins_are_upstreams(upstream: dict[str, Any]) -> None:
+    for module in PLUGINS:
+        for service in module.DESCRIPTOR.services_by_name.values():
+            mine = {m.name: (m.input_type.full_name, m.output_type.full_name) for m in service.methods}
+            real = {name: (m["input"], m["output"]) for name, m in upstream["services"][service.full_name].items()}
+            assert mine == real
+
+
+def test_messages_of_plugins_are_whole(upstream: dict[str, Any]) -> None:
+    for module in PLUGINS:
+        for message in module.DESCRIPTOR.message_types_by_name.values():
+            assert upstream["messages"][message.full_name].keys() == set(message.fields_by_name), message.full_name
 
 
 def test_only_events_are_streamed(upstream: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ go 1.24.0
 require (
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	k8s.io/cri-api v0.34.10
+	k8s.io/kubelet v0.34.10
 )
 
 require (

@@ -1,4 +1,4 @@
-// Prints, as JSON, what the real CRI module says of its messages, enums and services.
+// Prints, as JSON, what the real CRI and kubelet modules say of their messages, enums and services.
 package main
 
 import (
@@ -7,6 +7,10 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	devices "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	plugins "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+	pods "k8s.io/kubelet/pkg/apis/podresources/v1"
+	podsalpha "k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 )
 
 type field struct {
@@ -29,12 +33,17 @@ type listing struct {
 }
 
 func main() {
-	file := (&cri.VersionRequest{}).ProtoReflect().Descriptor().ParentFile()
 	out := listing{map[string]map[string]field{}, map[string]map[string]int{}, map[string]map[string]method{}}
-	out.addMessages(file.Messages())
-	out.addEnums(file.Enums())
-	for i := range file.Services().Len() {
-		out.addService(file.Services().Get(i))
+	for _, one := range []protoreflect.ProtoMessage{
+		&cri.VersionRequest{}, &devices.Empty{}, &plugins.InfoRequest{},
+		&pods.ListPodResourcesRequest{}, &podsalpha.ListPodResourcesRequest{},
+	} {
+		file := one.ProtoReflect().Descriptor().ParentFile()
+		out.addMessages(file.Messages())
+		out.addEnums(file.Enums())
+		for i := range file.Services().Len() {
+			out.addService(file.Services().Get(i))
+		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
 		panic(err)
