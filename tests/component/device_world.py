@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -34,13 +34,13 @@ def gpu_pod(uid: str = "u", *, count: int = 1, resource: str = GPU) -> Pod:
 
 
 class DeviceWorld:
-    """One run of the agent's device side. `runs`: names of the containers that run, by UID of their pods."""
+    """One run of the agent's device side. `standing`: UIDs of the pods whose sandbox is up."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
         self.record = Record()
         self.metrics = Metrics()
-        self.runs: dict[str, Collection[str]] = {}
+        self.standing: set[str] = set()
         self.pods_known = True
         self.offers = Offers(recorder=self.record)
         self.manager = DeviceManager(
@@ -57,8 +57,8 @@ class DeviceWorld:
             recorder=self.record,
         )
 
-    def running(self, uid: PodUID) -> Collection[str]:
-        return self.runs.get(uid, ())
+    def stands(self, uid: PodUID) -> bool:
+        return uid in self.standing
 
     def all_known(self) -> bool:
         return self.pods_known

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.devices import plugin as plugin_module
 from glasslet.devices._generated import deviceplugin_pb2 as messages
@@ -65,9 +66,9 @@ async def test_two_pods_admitted_in_one_moment_do_not_get_the_same(tmp_path: Pat
 async def test_devices_of_a_pod_that_is_gone_are_given_again(tmp_path: Path) -> None:
     async with device_world(tmp_path) as world, world.plugin("a"):
         assert await world.admit(gpu_pod("one")) is None
-        world.runs["one"] = ("main",)
+        world.standing.add("one")
         assert await world.admit(gpu_pod("two")) is not None, "its container still runs"
-        del world.runs["one"]
+        world.standing.clear()
         world.pods_known = False
         assert await world.admit(gpu_pod("two")) is not None, "some source may still tell of it"
         world.pods_known = True
@@ -197,7 +198,7 @@ async def test_a_restarted_agent_knows_who_has_what(tmp_path: Path) -> None:
         assert await world.admit(it) is None
     async with device_world(tmp_path) as world:
         assert world.amounts() == (0, 0)
-        world.runs["u"] = ("main",)
+        world.standing.add("u")
         assert await world.admit(it) is None
         assert dict(world.manager.at_least(it)) == {GPU: 1}
         async with world.plugin("a", "b") as plugin:
@@ -205,7 +206,7 @@ async def test_a_restarted_agent_knows_who_has_what(tmp_path: Path) -> None:
             assert plugin.asked[-1].container_requests[0].devices_ids == ["b"]
 
 
-async def test_a_pod_that_does_not_run_is_refused_until_its_plugin_is_back(tmp_path: Path) -> None:
+async def test_after_a_reboot_a_pod_is_refused_until_its_plugin_is_back(tmp_path: Path) -> None:
     it = gpu_pod()
     async with device_world(tmp_path) as world, world.plugin("a"):
         assert await world.admit(it) is None
@@ -213,6 +214,26 @@ async def test_a_pod_that_does_not_run_is_refused_until_its_plugin_is_back(tmp_p
         refused = world.manager.claim(it, [])
         assert refused is not None
         assert "no healthy devices present; cannot allocate unhealthy devices example.com/gpu" in refused.message
+
+
+async def test_a_pod_whose_init_container_is_through_survives_a_restart_of_the_agent(tmp_path: Path) -> None:
+    it = gpu_pod()
+    it = replace(it, spec=replace(it.spec, init_containers=(replace(it.spec.containers[0], name="init"),)))
+    async with device_world(tmp_path) as world, world.plugin("a"):
+        assert await world.admit(it) is None
+    async with device_world(tmp_path) as world:
+        world.standing.add("u")
+        assert await world.admit(it) is None
+        assert (await world.manager.prepare(it, it.spec.containers[0])).envs == (("DEVICES", "a"),)
+
+
+async def test_a_standing_pod_of_which_nothing_is_known_gets_devices_at_its_next_start(tmp_path: Path) -> None:
+    async with device_world(tmp_path) as world, world.plugin("a"):
+        it = gpu_pod()
+        world.standing.add("u")
+        assert await world.admit(it) is None
+        assert len(world.manager.allocations) == 0
+        assert (await world.manager.prepare(it, it.spec.containers[0])).envs == (("DEVICES", "a"),)
 
 
 async def test_a_damaged_checkpoint_is_moved_aside_and_told(tmp_path: Path) -> None:

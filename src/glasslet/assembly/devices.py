@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from glasslet.api.container import Container
 from glasslet.api.object import PodUID
@@ -22,7 +22,6 @@ from glasslet.node.inputs import DeviceResources
 from glasslet.plugin_registry.watcher import PluginRegistry
 from glasslet.podspec.errors import container_error
 from glasslet.runtime.admission import Rejected
-from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.spec import ContainerDevices
 from glasslet.sources.folder_watch import FolderWatch
 
@@ -133,12 +132,10 @@ class DeviceSide:
 
     # -- what the manager wants to know of pods ------------------------------------------------------------------------
 
-    def running(self, uid: PodUID) -> Collection[str]:
-        """Names of the pod's containers that run."""
+    def stands(self, uid: PodUID) -> bool:
+        """See `KnownPods.stands`."""
         observed = self._observed.get(uid)
-        if observed is None:
-            return ()
-        return frozenset(one.name for one in observed.containers if one.phase is ContainerPhase.RUNNING)
+        return observed is not None and (bool(observed.running()) or observed.ready_sandbox() is not None)
 
     def all_known(self) -> bool:
         """Whether every source has told of its pods."""

@@ -28,12 +28,12 @@ class Stock(Struct, frozen=True, kw_only=True):
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """What the pod has already, by container and resource; `running`: containers that need nothing more, because they
-    were started with their devices by an earlier agent."""
+    """What the pod has already, by container and resource; `settled`: containers that are not asked about, because an
+    earlier agent gave them their devices."""
 
     pod_uid: str
     devices: Mapping[tuple[str, str], Ids] = {}
-    running: Collection[str] = ()
+    settled: Collection[str] = ()
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ def _serve(
     if has is not None and len(has) != amount:
         change = f"changed request for resource {_quoted(resource)} from {len(has)} to {amount}"
         return Refused(f"pod {_quoted(held.pod_uid)} container {_quoted(container)} {change}")
-    if container in held.running:
+    if container in held.settled:
         return None
     if resource not in stock.healthy:
         return Refused(f"cannot allocate unregistered device {resource}")

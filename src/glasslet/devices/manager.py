@@ -51,11 +51,12 @@ class Threads(Protocol):
     async def run(self, call: Callable[[], None], *, on: str, key: str = "", kind: WaitKind = ...) -> None: ...
 
 
-class RunningPods(Protocol):
-    """What the runtime runs, and whether all pods that should run are known."""
+class KnownPods(Protocol):
+    """What the runtime holds, and whether all pods that should run are known."""
 
-    def running(self, uid: PodUID) -> Collection[str]:
-        """Names of the pod's containers that run."""
+    def stands(self, uid: PodUID) -> bool:
+        """Whether the pod's sandbox is up, or anything of it runs: it was begun with its devices, and since then the
+        node was not started anew."""
 
     def all_known(self) -> bool:
         """Whether every source has told of its pods."""
@@ -75,7 +76,7 @@ class DeviceManager:
         *,
         checkpoint: str,
         offers: Offers,
-        pods: RunningPods,
+        pods: KnownPods,
         threads: Threads,
         metrics: AllocationMetrics,
         recorder: Recorder,
@@ -121,7 +122,7 @@ class DeviceManager:
             return None
         uid = pod.metadata.uid
         self._release({other.metadata.uid for other in others} | {uid})
-        found = plan(wanted, self._stock(uid), self._held(uid))
+        found = plan(wanted, self._stock(uid), self._held(uid, self._settled(pod)))
         if isinstance(found, Refused):
             return refusal(found.why)
         self._claims[uid] = _claimed(found)
@@ -146,7 +147,7 @@ class DeviceManager:
         uid = pod.metadata.uid
         if uid not in self._claims:
             return None
-        why = await self._allocate(pod, self._pods.running(PodUID(uid)))
+        why = await self._allocate(pod, self._settled(pod))
         if why is None:
             return None
         if self.allocations.release(lambda one: one == uid):
@@ -197,10 +198,10 @@ class DeviceManager:
             self._recorder.finding(f"{conflict} in container {container}")
         return together
 
-    async def _allocate(self, pod: Pod, running: Collection[str]) -> str | None:
+    async def _allocate(self, pod: Pod, settled: Collection[str]) -> str | None:
         """All that the pod lacks; None, or why not. What was kept for it is free again in the end."""
         try:
-            if not await self._take_all(pod, running):
+            if not await self._take_all(pod, settled):
                 return None
             return await self._save()
         except PluginFailed as error:
@@ -208,13 +209,13 @@ class DeviceManager:
         finally:
             self._claims.pop(pod.metadata.uid, None)
 
-    async def _take_all(self, pod: Pod, running: Collection[str]) -> bool:
+    async def _take_all(self, pod: Pod, settled: Collection[str]) -> bool:
         """Step by step; each is planned anew, because things change while a plugin is asked. Whether anything was to be
         done. Raises PluginFailed."""
         uid, wanted = pod.metadata.uid, demands(pod)
         done = False
         while True:
-            steps = plan(wanted, self._stock(uid), self._held(uid, running))
+            steps = plan(wanted, self._stock(uid), self._held(uid, settled))
             if isinstance(steps, Refused):
                 raise PluginFailed(steps.why)
             if not steps:
@@ -271,17 +272,22 @@ class DeviceManager:
                     taken[resource] = taken.get(resource, frozenset()) | ids
         return taken
 
-    def _held(self, uid: str, running: Collection[str] | None = None) -> Held:
-        if running is None:
-            running = self._pods.running(PodUID(uid))
-        return Held(pod_uid=uid, devices=self.allocations.of_pod(uid), running=running)
+    def _held(self, uid: str, settled: Collection[str]) -> Held:
+        return Held(pod_uid=uid, devices=self.allocations.of_pod(uid), settled=settled)
+
+    def _settled(self, pod: Pod) -> Collection[str]:
+        """Containers of a pod that an earlier agent began: they have their devices, whether or not their plugins are
+        back already. One that has none after all is given some before its next start."""
+        if not self._pods.stands(PodUID(pod.metadata.uid)):
+            return ()
+        return [one.container for one in demands(pod)]
 
     def _release(self, staying: Collection[str]) -> None:
         """Frees what pods have that are gone: not before all pods are known, and not while anything of them runs."""
         for uid in self._claims.keys() - staying:
             del self._claims[uid]
         if self._pods.all_known():
-            self.allocations.release(lambda uid: uid not in staying and not self._pods.running(PodUID(uid)))
+            self.allocations.release(lambda uid: uid not in staying and not self._pods.stands(PodUID(uid)))
 
     async def _on_change(self) -> None:
         await self._save()

@@ -91,10 +91,10 @@ def test_what_a_container_has_it_keeps() -> None:
     assert plan([want()], stock("ab", taken="b"), held(main="b")) == ()
 
 
-def test_a_container_that_runs_needs_nothing_even_if_its_plugin_is_not_back() -> None:
+def test_a_container_of_an_earlier_agent_needs_nothing_even_if_its_plugin_is_not_back() -> None:
     # behaviours.md §24: "containers already running are not allocated anew"
-    running = Held(pod_uid="u", devices={("main", GPU): frozenset("a")}, running=("main",))
-    assert plan([want()], Stock(healthy={GPU: frozenset()}, taken={GPU: frozenset("a")}), running) == ()
+    settled = Held(pod_uid="u", devices={("main", GPU): frozenset("a")}, settled=("main",))
+    assert plan([want()], Stock(healthy={GPU: frozenset()}, taken={GPU: frozenset("a")}), settled) == ()
 
 
 def test_resources_that_no_plugin_ever_had_are_not_asked_for() -> None:
