@@ -12,7 +12,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.task_frames import awaited_frames, is_ours
 from glasslet.record.history import LiveWait
-from glasslet.record.progress import Stuck, nameless, stuck_wait
+from glasslet.record.progress import Stuck, is_planned, nameless, stuck_wait
 from glasslet.record.recorder import Recorder, working_for
 
 PERIOD = 15.0
@@ -68,12 +68,12 @@ class ProgressWatch:
                 found = nameless(self._clock.monotonic() - self._quiet[ref][1], now)
             self._tell(ref, found)
 
-    def _note_quiet(self, busy: Mapping[PodRef, float], waits: Mapping[PodRef, object]) -> None:
+    def _note_quiet(self, busy: Mapping[PodRef, float], waits: Mapping[PodRef, Sequence[LiveWait]]) -> None:
         """A worker between two waits is only quiet if every look finds it so, at the same step."""
         now = self._clock.monotonic()
         before, self._quiet = self._quiet, {}
         for ref, step in busy.items():
-            if ref not in waits:
+            if all(is_planned(wait) for wait in waits.get(ref, ())):
                 known = before.get(ref)
                 self._quiet[ref] = known if known is not None and known[0] == step else (step, now)
 

@@ -4,7 +4,8 @@
     a wait with a known end                     longer than a minute after that
     a worker at work that waits for nothing     longer than a minute: what has no name hangs
 
-Waits that are somebody else's to end have no limit: pulls, queues, probes, containers that run to their end, pauses.
+Waits that are somebody else's to end have no limit: pulls, queues, probes, back-off, pauses, containers that run to their
+end, hooks before the end of a pod.
 """
 
 from __future__ import annotations
@@ -55,10 +56,17 @@ class Stuck(Struct, frozen=True):
         return f"no progress: {self.on}{who} takes longer than {self.allowed:.0f} s"
 
 
+def is_planned(wait: LiveWait) -> bool:
+    """Whether it is what a worker means to do later: such waits stand beside whatever it does just now."""
+    return wait.kind in (WaitKind.BACK_OFF, WaitKind.PROBE) or (wait.kind == WaitKind.EXIT and wait.container != "")
+
+
 def allowed(wait: LiveWait) -> float | None:
     """How many seconds a wait may last, None: as long as it takes."""
-    if wait.kind == WaitKind.PROBE or wait.station == Station.PROBES or wait.on in _OPEN_ENDED:
+    if is_planned(wait) or wait.station == Station.PROBES or wait.on in _OPEN_ENDED:
         return None
+    if wait.kind == WaitKind.HOOK and wait.station == Station.STOPPING:
+        return None  # The grace period ends it.
     if wait.until is not None:
         return max(wait.until - wait.since, 0.0) + _AFTER_THE_END
     if wait.kind == WaitKind.CRI_CALL and wait.station == Station.SANDBOX:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from glasslet.record.progress import ALLOWED, NAMELESS, nameless, stuck_wait
+from glasslet.record.progress import ALLOWED, NAMELESS, is_planned, nameless, stuck_wait
 from glasslet.record.stations import Station, WaitKind
 from tests.builders.record import BASE, waiting
 
@@ -19,7 +19,7 @@ def test_a_wait_may_last_as_long_as_its_kind_is_given(kind: str) -> None:
     assert str(found) == f"no progress: something takes longer than {ALLOWED[kind]:.0f} s"
 
 
-@pytest.mark.parametrize("kind", sorted(set(WaitKind) - set(ALLOWED) - {WaitKind.PROBE}))
+@pytest.mark.parametrize("kind", sorted(set(WaitKind) - set(ALLOWED) - {WaitKind.PROBE, WaitKind.BACK_OFF}))
 def test_a_wait_that_others_end_has_no_limit_unless_its_end_is_known(kind: str) -> None:
     assert stuck_wait([waiting(kind, "something", 0)], BASE + 1e6) is None
     wait = waiting(kind, "something", 0, until=300)
@@ -33,9 +33,23 @@ def test_probes_are_never_late() -> None:
     assert stuck_wait([probe, call], BASE + 1e6) is None
 
 
+def test_what_a_worker_means_to_do_later_is_not_late_while_it_does_something_else() -> None:
+    restart = waiting(WaitKind.BACK_OFF, "restart of side", 0, until=10, container="side")
+    init = waiting(WaitKind.EXIT, "init container first", 0, container="first")
+    assert is_planned(restart)
+    assert is_planned(init)
+    assert not is_planned(waiting(WaitKind.EXIT, "processes left in cgroup /a", 0))
+    assert stuck_wait([restart, init], BASE + 1e6) is None
+
+
 @pytest.mark.parametrize("verb", ["PullImage", "StopContainer", "ExecSync"])
 def test_calls_last_as_long_as_what_they_do(verb: str) -> None:
     assert stuck_wait([waiting(WaitKind.CRI_CALL, verb, 0)], BASE + 7200) is None
+
+
+def test_hooks_before_the_end_last_as_long_as_the_grace_period() -> None:
+    hook = replace(waiting(WaitKind.HOOK, "preStop hook of main", 0), station=Station.STOPPING)
+    assert stuck_wait([hook], BASE + 7200) is None
 
 
 def test_networks_may_be_slow() -> None:
