@@ -4,8 +4,8 @@
     a wait with a known end                     longer than a minute after that
     a worker at work that waits for nothing     longer than a minute: what has no name hangs
 
-Waits that are somebody else's to end have no limit: pulls, queues, probes, back-off, pauses, containers that run to their
-end, hooks before the end of a pod.
+Waits that are somebody else's to end have no limit: pulls, queues, probes, back-off, pauses, containers that run to
+their end, hooks before the end of a pod.
 """
 
 from __future__ import annotations
