@@ -135,6 +135,7 @@ PLACE = "pods/uid-1/volumes/kubernetes.io~local-volume/pv-1"
 async def test_a_local_volume_is_shown_to_its_pods_and_outlives_them(node: Node) -> None:
     found = (await node.volumes.prepare(claiming()))["data"]
     assert found.path == str(node.root / "kubelet" / PLACE)
+    assert node.volumes.claimed("uid-1") == {"data": found.path}
     Path(found.path, "file").write_text("kept")
     await node.volumes.prepare(claiming("uid-2"))
     assert len(node.mounted()) == 2

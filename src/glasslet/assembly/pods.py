@@ -69,6 +69,7 @@ from glasslet.sources.names import API
 from glasslet.sources.url import URLSource
 from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
+from glasslet.volumes.manager import VolumeManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ class PodSide:
     desired: DesiredPods
     sources: tuple[FileSource | URLSource, ...]
     workers: PodWorkers
+    volumes: VolumeManager
     statuses: StatusManager
     probes: ProbeSide
     configuration: ConfigurationSide
@@ -249,6 +251,7 @@ def build_pod_side(
         desired=desired,
         sources=build_static_sources(foundation, desired),
         workers=workers,
+        volumes=volumes,
         statuses=statuses,
         probes=probes,
         configuration=configuration,

@@ -51,7 +51,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             recorder=record,
         ),
         volumes=VolumeUsage(
-            places=partial(volume_places, root=foundation.root),
+            places=partial(volume_places, root=foundation.root, claimed=pods.volumes.claimed),
             period=configuration.volume_stats_agg_period,
             threads=threads,
             clock=clock,

@@ -58,10 +58,10 @@ class VolumeTaken(Struct, frozen=True, kw_only=True):
 Places = Callable[[Pod], Sequence[VolumePlace]]
 
 
-def volume_places(pod: Pod, root: RootLayout) -> list[VolumePlace]:
-    """Volumes of a pod that can be measured without knowing any claim: those with data of the node's own, and network
-    file systems. Host paths and images are nobody's use."""
-    found = []
+def volume_places(pod: Pod, root: RootLayout, claimed: Callable[[str], Mapping[str, str]]) -> list[VolumePlace]:
+    """Volumes of a pod that can be measured: those with data of the node's own, network file systems, and what is
+    mounted for claims (`claimed`: paths by name, of a pod's uid). Host paths and images are nobody's use."""
+    found = [VolumePlace(name, path, walk=False) for name, path in claimed(pod.metadata.uid).items()]
     for volume in pod.spec.volumes:
         plugin = _plugin(volume)
         if plugin is not None:

@@ -68,6 +68,12 @@ class VolumeManager:
         self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
         self._mounts = mounts
         self._threads = threads
+        self._claimed: dict[str, dict[str, str]] = {}
+
+    def claimed(self, uid: str) -> Mapping[str, str]:
+        """Where volumes behind claims of the pod are mounted, by their names in the pod; those that are the node's own
+        files are nobody's use."""
+        return self._claimed.get(uid, {})
 
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         """Sets up every volume that a container of the pod uses, side by side; by name. Raises VolumeNotReady with what
@@ -102,6 +108,7 @@ class VolumeManager:
         if problems:
             raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
         self._claims.forget(uid)
+        self._claimed.pop(uid, None)
 
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
@@ -170,6 +177,9 @@ class VolumeManager:
         mounted = await plugin.set_up(request)
         if persistent is None:
             return mounted
+        uid = request.pod.metadata.uid
+        if mounted.path and mounted.path == self._root.volume(uid, plugin.name, request.name):
+            self._claimed.setdefault(uid, {})[mounted.name] = mounted.path
         return replace(mounted, directory=request.name, supplemental_group=volume_group(persistent))
 
     async def _take_off(self, uid: str, directory: str, name: str) -> None:

@@ -155,7 +155,10 @@ class Node:
 
     def volume_usage(self, period: float) -> VolumeUsage:
         return VolumeUsage(
-            places=lambda of: volume_places(of, self.root), period=period, threads=self.threads, clock=self.clock
+            places=lambda of: volume_places(of, self.root, lambda uid: {}),
+            period=period,
+            threads=self.threads,
+            clock=self.clock,
         )
 
 
@@ -358,7 +361,8 @@ def test_volumes_with_the_nodes_own_data_are_walked() -> None:
         ),
     )
     base = "/root/pods/uid-1/volumes"
-    assert volume_places(of, RootLayout("/root")) == [
+    assert volume_places(of, RootLayout("/root"), {UID: {"claimed": f"{base}/x/pv-1"}}.__getitem__) == [
+        VolumePlace("claimed", f"{base}/x/pv-1", False),
         VolumePlace("tmp", f"{base}/kubernetes.io~empty-dir/tmp", True),
         VolumePlace("conf", f"{base}/kubernetes.io~configmap/conf", True),
         VolumePlace("share", f"{base}/kubernetes.io~nfs/share", False),
