@@ -302,9 +302,10 @@ async def _remove_all_sandboxes(endpoint: str, seconds: float = 180.0) -> None:
                 pods, problems = (), [str(error)]
             if not pods and not problems:
                 return
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"pods are left: {[pod.name for pod in pods]}: {[one for one in problems if one]}")
             if any(problems):
+                if time.monotonic() > deadline:
+                    left = [pod.name for pod in pods]
+                    raise RuntimeError(f"pods are left: {left}: {[one for one in problems if one]}")
                 await asyncio.sleep(0.2)
     finally:
         await connection.close()
