@@ -32,6 +32,7 @@ from glasslet.devices.offers import Offers
 from glasslet.devices.plugin import PluginFailed
 from glasslet.host.files import write_atomically
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
@@ -87,6 +88,7 @@ class DeviceManager:
         self._threads = threads
         self._metrics = metrics
         self._recorder = recorder
+        self._unwritten = StandingFinding(recorder)
         self._claims: dict[str, Mapping[str, Ids]] = {}
         self._written = b""
         self._writing = asyncio.Lock()
@@ -306,8 +308,9 @@ class DeviceManager:
                 )
             except OSError as error:
                 why = f'failed to write checkpoint file "{os.path.basename(self._path)}": {error}'
-                self._recorder.finding(f"{why}: after a restart the agent does not know who has which devices")
+                self._unwritten.is_(f"{why}: after a restart the agent does not know who has which devices")
                 return why
+            self._unwritten.over()
             self._written = content
         return None
 

@@ -13,6 +13,7 @@ from grpc.aio import server as new_server
 
 from glasslet.host.files import make_directory
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class UnixServer:
         self.listening = asyncio.Event()
         self._handlers = tuple(handlers)
         self._recorder = recorder
+        self._trouble = StandingFinding(recorder)
 
     async def run(self) -> None:
         """Listens until cancelled."""
@@ -40,7 +42,7 @@ class UnixServer:
                 await self._serve()
             except (OSError, RuntimeError) as error:
                 self.problem = f"{self.path}: {error}"
-                self._recorder.finding(f"cannot listen on {self.problem}")
+                self._trouble.is_(f"cannot listen on {self.problem}")
             with self._recorder.wait(WaitKind.BACK_OFF, on=f"socket {self.path}"):
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -56,6 +58,7 @@ class UnixServer:
         try:
             await server.start()
             self.problem = ""
+            self._trouble.over()
             self.listening.set()
             await server.wait_for_termination()
         finally:

@@ -19,6 +19,7 @@ from glasslet.concurrency.supervision import Supervisor
 from glasslet.host.files import make_directory
 from glasslet.plugin_registry.caller import NoAnswer, PluginInfo, RegistrationSocket
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -107,20 +108,23 @@ class PluginRegistry:
     async def _keep(self, registrant: _Registrant) -> None:
         """Registers until it works, and takes it back when the socket is gone."""
         pause = _FIRST_PAUSE
+        trouble = StandingFinding(self._recorder)
         while not registrant.gone.is_set():
             try:
                 info = await self._register(registrant.path)
             except NoAnswer as error:
                 text = f"RegisterPlugin error -- {error}"
                 logger.warning("plugin not registered", extra={"socket": registrant.path, "error": text})
-                self._recorder.finding(f"plugin at {registrant.path}: {error}")
+                trouble.is_(f"plugin at {registrant.path}: {error}")
                 await self._rest(registrant, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
+            trouble.over()
             logger.info("plugin registered", extra={"socket": registrant.path, "plugin": info.name, "type": info.type})
             await registrant.gone.wait()
             await self._handlers[info.type].deregister(info.name, info.endpoint)
             logger.info("plugin gone", extra={"socket": registrant.path, "plugin": info.name})
+        trouble.over()
 
     async def _register(self, path: str) -> PluginInfo:
         """One try. Raises NoAnswer."""

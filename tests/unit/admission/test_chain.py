@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from glasslet.admission.app_armor import app_armor_rule
@@ -9,6 +11,7 @@ from glasslet.admission.candidate import Candidate, Rule
 from glasslet.admission.chain import PodAdmission
 from glasslet.admission.pod_features import pod_level_resources_rule
 from glasslet.api.container import ResourceRequirements
+from glasslet.api.pod import Pod
 from glasslet.api.security import AppArmorProfile, PodSecurityContext
 from glasslet.runtime.admission import Admitted, Rejected
 from tests.builders.admission import amounts, api_pod, candidate, node, room
@@ -75,3 +78,56 @@ def test_pod_level_resources_need_their_gate() -> None:
 
 def test_everything_ordinary_is_admitted() -> None:
     assert PodAdmission(node=node, allocatable=room)(api_pod(), []) == Admitted()
+
+
+class Plugins:
+    """Stands for the device manager: `refusal` is its answer, `has` what the node has for the pod."""
+
+    def __init__(self, refusal: Rejected | None = None, **has: int) -> None:
+        self.refusal = refusal
+        self.has = {f"example.com/{name}": amount for name, amount in has.items()}
+        self.claims: set[str] = set()
+
+    def claim(self, pod: Pod, others: Sequence[Pod]) -> Rejected | None:
+        if self.refusal is None:
+            self.claims.add(pod.metadata.uid)
+        return self.refusal
+
+    def unclaim(self, uid: str) -> None:
+        self.claims.discard(uid)
+
+    def at_least(self, pod: Pod) -> dict[str, int]:
+        return self.has if pod.metadata.uid in self.claims else {}
+
+
+def with_plugins(plugins: Plugins, **room_: str) -> PodAdmission:
+    return PodAdmission(node=node, allocatable=lambda: room(**room_), devices=plugins)
+
+
+def test_devices_are_asked_for_before_the_predicates() -> None:
+    # behaviours.md §14: "Handler order: eviction, sysctl, resource allocation (topology, CPU, memory, devices, DRA),
+    # predicate with critical-pod preemption, ..."
+    refusal = Rejected(reason="UnexpectedAdmissionError", message="no device")
+    admission = with_plugins(Plugins(refusal))
+    assert admission(api_pod(requests={"cpu": "80"}), []) == refusal
+
+
+def test_a_pod_that_is_refused_for_another_reason_keeps_no_devices() -> None:
+    plugins = Plugins()
+    verdict = with_plugins(plugins)(api_pod(requests={"cpu": "80"}), [])
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason == "OutOfcpu"
+    assert not plugins.claims
+
+
+def test_devices_that_are_kept_for_a_pod_the_node_has_whatever_it_says() -> None:
+    wants = api_pod(requests={"example.com/gpu": "1"})
+    limits = {"example.com/gpu": "0"}
+    assert isinstance(with_plugins(Plugins(gpu=1), **limits)(wants, []), Admitted)
+    assert isinstance(with_plugins(Plugins(), **limits)(wants, []), Rejected)
+
+
+def test_the_question_whether_a_pod_still_fits_claims_nothing() -> None:
+    plugins = Plugins()
+    assert isinstance(with_plugins(plugins).fits(api_pod(), []), Admitted)
+    assert not plugins.claims
