@@ -14,7 +14,7 @@ from glasslet.podspec.dns import FormedDNS, form_dns
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest, UserNamespace
 from glasslet.podspec.sandbox import sandbox_spec
-from glasslet.record.stations import Station
+from glasslet.record.stations import UNUSABLE, Station
 from glasslet.runtime.errors import NameReserved, RuntimeCallError, RuntimeTimeout
 from glasslet.runtime.model import ObservedSandbox
 from glasslet.runtime.protocols import RuntimeService
@@ -66,7 +66,7 @@ class SandboxCreator:
                     self._events(memory.ref, WARNING, "FailedCreatePodSandBox", text)
                 if isinstance(error, RuntimeCallError):
                     raise runtime_failed(POD_LEVEL, error) from error
-                raise StepFailed(POD_LEVEL, f"the sandbox cannot be configured: {error}") from error
+                raise StepFailed(POD_LEVEL, f"the sandbox {UNUSABLE}{error}") from error
         memory.went_well(POD_LEVEL)
 
     def spec(self, memory: PodMemory, sandbox: ObservedSandbox) -> SandboxSpec:
@@ -126,7 +126,7 @@ class SandboxCreator:
         self._events(
             memory.ref, WARNING, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}"
         )
-        raise StepFailed(POD_LEVEL, why)
+        raise StepFailed(POD_LEVEL, f"the sandbox {UNUSABLE}{why}")
 
     def _require_network(self, memory: PodMemory) -> None:
         """Pods on the host's network need none. The event comes once for a row of failures."""

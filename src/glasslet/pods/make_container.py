@@ -22,7 +22,7 @@ from glasslet.podspec.errors import ConfigError, container_error
 from glasslet.podspec.labels import RESTART_COUNT
 from glasslet.podspec.mounts import sub_paths
 from glasslet.podspec.request import ContainerRequest, NodeFacts
-from glasslet.record.stations import Station
+from glasslet.record.stations import UNUSABLE, Station
 from glasslet.runtime.errors import NameReserved, RuntimeCallError
 from glasslet.runtime.facts import Waiting
 from glasslet.runtime.model import Image, ObservedPod, ObservedSandbox
@@ -126,7 +126,7 @@ class ContainerMaker:
         try:
             return _Home(sandbox=sandbox, spec=self._sandboxes.spec(memory, sandbox), pod=observed)
         except (ConfigError, OSError) as error:
-            raise StepFailed(action.name, f"the sandbox cannot be configured: {error}") from error
+            raise StepFailed(action.name, f"the sandbox {UNUSABLE}{error}") from error
 
     async def _spec(self, memory: PodMemory, action: StartContainer, made: _Made) -> ContainerSpec:
         home, volumes = made.home, made.volumes

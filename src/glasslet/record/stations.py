@@ -26,6 +26,10 @@ class Station(StrEnum):
     GONE = "gone"
 
 
+UNUSABLE = "cannot be configured: "
+"""In the detail of a failed station: it is the pod's specification that cannot be had on this node, and why."""
+
+
 class WaitKind(StrEnum):
     """What is being waited for."""
 

@@ -248,6 +248,15 @@ def test_a_volume_that_came_right_is_not_blamed() -> None:
     assert judge(situation(record=record(failed, *STARTED))).rule == "fine"
 
 
+def test_a_pod_that_asks_for_what_the_node_cannot_do_is_told_so() -> None:
+    why = 'runtimeclass.node.k8s.io "sealed" not found'
+    failed = station("sandbox", 1, 2, outcome="failed", detail=f"attempt 0: the sandbox cannot be configured: {why}")
+    it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
+    verdict = judge(it)
+    assert verdict.sentence == f"default/web cannot be had on this node as it is: {why}."
+    assert verdict.brief == why
+
+
 def test_a_sandbox_without_network_points_to_cni() -> None:
     failed = station("sandbox", 1, 2, outcome="failed", detail="RunPodSandbox: failed to setup network: cni plugin")
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.answers.why import VerdictAnswer
-from glasslet.record.stations import Station, WaitKind
+from glasslet.record.stations import UNUSABLE, Station, WaitKind
 from glasslet.record.timeline import moment
 from glasslet.record.verdicts.situation import Situation
 
@@ -61,6 +61,17 @@ def sandbox(it: Situation) -> VerdictAnswer | None:
     if not failures or (passed is not None and passed.end > failures[-1].end):
         return None
     last = failures[-1]
+    _, unusable, why = last.detail.partition(UNUSABLE)
+    if unusable:
+        return it.verdict(
+            "sandbox",
+            "failing",
+            f"{it} cannot be had on this node as it is: {why}.",
+            brief=why,
+            since=moment(failures[0].start),
+            evidence=[("tried", f"{len(failures)} times, last {it.ago(last.end)} ago")],
+            next_step="change the pod, or give the node what it asks for; it is tried again by itself",
+        )
     network = it.network_error or ("CNI" if any(word in last.detail.lower() for word in ("cni", "network")) else "")
     blame = "its network cannot be set up" if network else "the runtime refuses it"
     return it.verdict(
