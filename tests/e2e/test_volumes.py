@@ -1,0 +1,143 @@
+"""Volumes on a real API server and a real runtime: many at once, claims, and what is left after the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_api_pods import api_pod
+from tests.fakes.agent import Agent
+from tests.fakes.control_plane import ControlPlane, is_ready
+
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
+
+PODS = 5
+MAPS = 50
+
+
+@pytest.fixture(autouse=True)
+def _cleared(controlplane: ControlPlane) -> Iterator[None]:
+    yield
+    controlplane.kubectl("delete", "configmap", "-l", "test=volumes", "--ignore-not-found")
+    for kind in ("pvc", "pv"):
+        if controlplane.get(kind, "disk") is not None:
+            controlplane.kubectl("delete", kind, "disk", "--wait=false")
+            # Nobody here takes the finalizers off.
+            controlplane.kubectl(
+                "patch", kind, "disk", "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False
+            )
+
+
+def until(happens: Callable[[], bool], seconds: float = 240.0) -> None:
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end, "did not happen"
+        time.sleep(0.1)
+
+
+def config_map(number: int, value: str) -> dict[str, Any]:
+    meta = {"name": f"conf-{number}", "labels": {"test": "volumes"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"key": value}}
+
+
+def uid_of(plane: ControlPlane, name: str) -> str:
+    """That of a pod, once it is ready."""
+    found = plane.wait_for(name, is_ready, seconds=180)
+    assert found is not None
+    return str(found["metadata"]["uid"])
+
+
+def mounted_below(root: Path) -> list[str]:
+    with open("/proc/self/mountinfo") as table:
+        return [line.split()[4] for line in table if line.split()[4].startswith(f"{os.path.realpath(root)}/")]
+
+
+def cgroups_of(uids: set[str]) -> list[str]:
+    found = []
+    for folder, names, _ in os.walk("/sys/fs/cgroup"):
+        found += [f"{folder}/{name}" for name in names if any(uid in name for uid in uids)]
+    return found
+
+
+def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
+    controlplane: ControlPlane, cluster_agent: Agent
+) -> None:
+    controlplane.apply(*(config_map(number, "old") for number in range(MAPS)))
+    bodies = []
+    for pod in range(PODS):
+        body = api_pod(f"many-{pod}")
+        sources = [{"name": f"v{n}", "configMap": {"name": f"conf-{n}"}} for n in range(MAPS)]
+        body["spec"]["volumes"] = [*sources, {"name": "mem", "emptyDir": {"medium": "Memory"}}]
+        mounts = [{"name": f"v{n}", "mountPath": f"/etc/v{n}"} for n in range(MAPS)]
+        mounts += [{"name": "mem", "mountPath": "/mem"}, {"name": "mem", "mountPath": "/part", "subPath": "a/b"}]
+        body["spec"]["containers"][0]["volumeMounts"] = mounts
+        bodies.append(body)
+    controlplane.apply(*bodies)
+    uids = {uid_of(controlplane, f"many-{pod}") for pod in range(PODS)}
+    root = Path(cluster_agent.root)
+    shown = [path / "key" for uid in uids for path in (root / "pods" / uid).glob("volumes/*configmap/*")]
+    assert len(shown) == PODS * MAPS
+    assert {path.read_text() for path in shown} == {"old"}
+    controlplane.apply(*(config_map(number, "new") for number in range(MAPS)))
+    until(lambda: {path.read_text() for path in shown} == {"new"})
+    inside = controlplane.kubectl("exec", "many-0", "--", "sh", "-c", "cat /etc/v*/key")
+    assert inside.strip() == "new" * MAPS
+
+    controlplane.kubectl("delete", "pod", *(f"many-{pod}" for pod in range(PODS)), "--grace-period=1", "--wait=false")
+    until(lambda: not any((root / "pods" / uid).exists() for uid in uids))
+    assert [path for path in mounted_below(root) if any(uid in path for uid in uids)] == []
+    until(lambda: cgroups_of(uids) == [])
+    until(lambda: not any(uid in name for name in os.listdir(cluster_agent.logs) for uid in uids))
+    links = Path("/var/log/containers")
+    assert [link for link in (links.iterdir() if links.exists() else ()) if link.name.startswith("many-")] == []
+
+
+def test_a_claimed_directory_of_the_node_outlives_its_pod(
+    controlplane: ControlPlane, cluster_agent: Agent, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    meta = {"name": "disk", "labels": {"test": "volumes"}}
+    spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "storageClassName": "none"}
+    node = controlplane.kubectl("get", "nodes", "-o", "name").strip().rpartition("/")[2]
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": meta,
+        "spec": spec
+        | {
+            "capacity": {"storage": "1Gi"},
+            "local": {"path": str(disk)},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+            "claimRef": {"namespace": "default", "name": "disk"},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": meta | {"namespace": "default"},
+        "spec": spec | {"volumeName": "disk", "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    # The scheduler would wait for the claim.
+    body = api_pod("claiming", nodeName=node, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}])
+    body["spec"]["containers"][0]["volumeMounts"] = [{"name": "d", "mountPath": "/d"}]
+    controlplane.apply(volume, body)
+    missing = 'failed to fetch PVC from API server: persistentvolumeclaims "disk" not found'
+    until(lambda: any(text.endswith(missing) for text in told_of("claiming", controlplane)))
+    controlplane.apply(claim)
+    controlplane.wait_for("claiming", is_ready, seconds=180)
+    controlplane.kubectl("exec", "claiming", "--", "sh", "-c", "echo kept > /d/file")
+    controlplane.kubectl("delete", "pod", "claiming", "--grace-period=1", "--wait=false")
+    until(lambda: not [path for path in mounted_below(Path(cluster_agent.root)) if path.endswith("/disk")])
+    assert (disk / "file").read_text() == "kept\n"
+
+
+def told_of(pod: str, plane: ControlPlane) -> list[str]:
+    """Events of mounts that failed."""
+    return [text for reason, text in plane.events(pod) if reason == "FailedMount"]
