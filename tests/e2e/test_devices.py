@@ -18,8 +18,9 @@ import pytest
 from google.protobuf.message import Message
 
 from glasslet.devices._generated import podresources_pb2 as v1
-from tests.fakes.agent import Agent, agent_on, busybox_pod
+from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import PrivateContainerd
+from tests.fakes.control_plane import ControlPlane, Plain, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -156,3 +157,21 @@ async def test_a_container_starts_again_while_its_plugin_is_dead(containerd: Pri
         )
         assert output(agent, "again").count("DEVICES=a") == 1
         assert await allocated(agent, "again") == {GPU: ["a"]}
+
+
+def test_a_node_tells_what_its_plugins_have(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    def amounts(found: Plain | None) -> tuple[str, str]:
+        status = (found or {}).get("status", {})
+        return status.get("capacity", {}).get(GPU, ""), status.get("allocatable", {}).get(GPU, "")
+
+    with plugin(cluster_agent, "a", "b"):
+        controlplane.wait_for(NODE, lambda found: amounts(found) == ("2", "2"), kind="node", seconds=120)
+        controlplane.apply({**wants("gets-one"), "spec": {**wants("gets-one")["spec"], "nodeName": NODE}})
+        controlplane.wait_for("gets-one", is_running, seconds=120)
+    # behaviours.md §24: "A lost plugin keeps capacity with zero allocatable for 5 min"
+    controlplane.wait_for(NODE, lambda found: amounts(found) == ("2", "0"), kind="node", seconds=120)
+    assert is_running(controlplane.get("pod", "gets-one"))
+
+
+def is_running(found: Plain | None) -> bool:
+    return phase(found) == "Running"

@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from glasslet.assembly.devices import FOLDER_VARIABLE
+from glasslet.devices.registration import FOLDER_VARIABLE
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, unmount_below
 
 NODE = "node-a"

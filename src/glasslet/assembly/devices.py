@@ -15,7 +15,13 @@ from glasslet.assembly.runtime import RuntimeSide
 from glasslet.devices.checkpoint import FILE
 from glasslet.devices.manager import DeviceManager, DeviceProblem
 from glasslet.devices.offers import Offers
-from glasslet.devices.registration import FOLDER, SOCKET, RegistryHandler, registration_service, remove_sockets
+from glasslet.devices.registration import (
+    SOCKET,
+    RegistryHandler,
+    device_plugin_folder,
+    registration_service,
+    remove_sockets,
+)
 from glasslet.devices.unix_server import UnixServer
 from glasslet.host.files import make_directory
 from glasslet.node.inputs import DeviceResources
@@ -25,8 +31,6 @@ from glasslet.runtime.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
 from glasslet.sources.folder_watch import FolderWatch
 
-FOLDER_VARIABLE = "GLASSLET_DEVICE_PLUGIN_DIR"
-"""Another folder for the sockets of device plugins, for a second agent on a machine."""
 _FOLDER_MODE = 0o750
 _TOGETHER = 0.2
 """Seconds: changes that come together are told together."""
@@ -54,7 +58,8 @@ class PodDevices:
 
 
 class DeviceSide:
-    """Everything about device plugins. `start` comes before the services, and before the first pod."""
+    """Everything about device plugins. `start` comes before the services, and before the first pod. Raises ValueError
+    for a folder that cannot be meant."""
 
     def __init__(self, foundation: Foundation, runtime: RuntimeSide) -> None:
         self._observed = runtime.observed
@@ -62,7 +67,7 @@ class DeviceSide:
         self._told: asyncio.TimerHandle | None = None
         self.all_pods_known: Callable[[], bool] = lambda: False
         """Set by whoever knows all sources."""
-        self.folder = os.environ.get(FOLDER_VARIABLE, "").rstrip("/") or FOLDER
+        self.folder = device_plugin_folder(os.environ)
         self.offers = Offers(recorder=foundation.record)
         self.manager = DeviceManager(
             checkpoint=f"{self.folder}/{FILE}",

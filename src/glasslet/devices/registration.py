@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from grpc import GenericRpcHandler, StatusCode, method_handlers_generic_handler, unary_unary_rpc_method_handler
@@ -19,8 +19,21 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "/var/lib/kubelet/device-plugins"
 """Whatever the root directory is: plugins have it built in."""
+FOLDER_VARIABLE = "GLASSLET_DEVICE_PLUGIN_DIR"
+"""Another folder, for a second agent on a machine."""
 SOCKET = "kubelet.sock"
 VERSION = "v1beta1"
+
+
+def device_plugin_folder(environment: Mapping[str, str]) -> str:
+    """Where plugins' sockets and the checkpoint are. Raises ValueError naming the variable, its value and what is
+    allowed."""
+    folder = environment.get(FOLDER_VARIABLE, "")
+    if not folder:
+        return FOLDER
+    if os.path.normpath(folder) != folder or not folder.startswith("/") or folder == "/":
+        raise ValueError(f"environment variable {FOLDER_VARIABLE}={folder!r}: want a clean absolute path of a folder")
+    return folder
 
 
 class Plugins(Protocol):

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.devices.registration import BadRegistration, check_registration, plugin_socket, remove_sockets
+from glasslet.devices.registration import (
+    FOLDER_VARIABLE,
+    BadRegistration,
+    check_registration,
+    device_plugin_folder,
+    plugin_socket,
+    remove_sockets,
+)
 
 
 def test_a_plugin_of_this_version_with_an_extended_resource_is_taken() -> None:
@@ -33,6 +40,18 @@ def test_others_are_refused_in_upstreams_words(resource: str, version: str, text
     with pytest.raises(BadRegistration) as caught:
         check_registration(resource, (version,))
     assert str(caught.value) == text
+
+
+def test_the_folder_is_upstreams_unless_another_one_is_named() -> None:
+    # behaviours.md §24: "The directory is /var/lib/kubelet/device-plugins whatever --root-dir says, mode 0750."
+    assert device_plugin_folder({}) == "/var/lib/kubelet/device-plugins"
+    assert device_plugin_folder({FOLDER_VARIABLE: "/other"}) == "/other"
+
+
+@pytest.mark.parametrize("folder", ["relative", "/", "/a/../b", "/a/"])
+def test_a_folder_that_cannot_be_meant_is_refused_with_its_name(folder: str) -> None:
+    with pytest.raises(ValueError, match=f"{FOLDER_VARIABLE}={folder!r}: want a clean absolute path"):
+        device_plugin_folder({FOLDER_VARIABLE: folder})
 
 
 @pytest.mark.parametrize("endpoint", ["", "../other.sock", "a/../../b", "."])
