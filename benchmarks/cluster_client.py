@@ -158,8 +158,10 @@ class ClusterClient:
     async def __aexit__(self, *failure: Any) -> None:
         for task in self._watching:
             task.cancel()
-        await self._tasks.__aexit__(*failure)
-        await self._session.close()
+        try:
+            await self._tasks.__aexit__(*failure)
+        finally:
+            await self._session.close()
 
     async def request(self, method: str, path: str, body: object = None, allowed: tuple[int, ...] = ()) -> bytes:
         """The answer. Raises AssertionError for a status that is neither a success nor allowed."""
