@@ -6,12 +6,15 @@ Done once where pods come in, so that nothing behind has to ask for gates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from glasslet.api.container import Container
+from glasslet.api.container import Container, EphemeralContainer
 from glasslet.api.env import EnvVar
 from glasslet.api.pod import Pod
+
+Contained = TypeVar("Contained", Container, EphemeralContainer)
 
 HOSTNAME_OVERRIDE = "HostnameOverride"
 RESTART_RULES = "ContainerRestartRules"
@@ -28,16 +31,15 @@ def effective_pod(pod: Pod, enabled: Callable[[str], bool]) -> Pod:
         changes["hostname_override"] = None
     if spec.resource_claims and not enabled(RESOURCE_CLAIMS):
         changes["resource_claims"] = ()
-    regular = tuple(_container(one, enabled, init=False) for one in spec.containers)
-    init = tuple(_container(one, enabled, init=True) for one in spec.init_containers)
-    if any(new is not old for new, old in zip(regular, spec.containers, strict=True)):
-        changes["containers"] = regular
-    if any(new is not old for new, old in zip(init, spec.init_containers, strict=True)):
-        changes["init_containers"] = init
+    for field in ("containers", "init_containers", "ephemeral_containers"):
+        before = getattr(spec, field)
+        after = tuple(_container(one, enabled, init=field == "init_containers") for one in before)
+        if any(new is not old for new, old in zip(after, before, strict=True)):
+            changes[field] = after
     return replace(pod, spec=replace(spec, **changes)) if changes else pod
 
 
-def _container(container: Container, enabled: Callable[[str], bool], *, init: bool) -> Container:
+def _container(container: Contained, enabled: Callable[[str], bool], *, init: bool) -> Contained:
     changes: dict[str, object] = {}
     if not enabled(RESTART_RULES):
         # Sidecars are older than the gate.

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from glasslet.api.container import ContainerRestartRule
+from glasslet.api.container import ContainerRestartRule, EphemeralContainer
 from glasslet.api.env import EnvVar, EnvVarSource, FileKeySelector
 from glasslet.api.lifecycle import Lifecycle, LifecycleHandler, SleepAction
 from glasslet.api.pod import PodResourceClaim
@@ -46,6 +46,12 @@ def test_what_is_switched_off_is_as_if_it_were_not_there() -> None:
     assert main.lifecycle == Lifecycle(pre_stop=HOOK)
     assert main.env == (EnvVar(name="B", value="b"), EnvVar(name="A"))
     assert spec.init_containers[1].restart_policy is None
+
+
+def test_ephemeral_containers_are_no_exception() -> None:
+    one = pod(ephemeral_containers=(EphemeralContainer(name="look", env=(FROM_FILE,)),))
+    assert effective_pod(one, off).spec.ephemeral_containers[0].env == (EnvVar(name="A"),)
+    assert effective_pod(one, lambda gate: True) is one
 
 
 def test_sidecars_need_no_gate() -> None:
