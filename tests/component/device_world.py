@@ -12,7 +12,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
 from glasslet.concurrency.services import running
-from glasslet.devices.checkpoint import FILE
+from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.devices.manager import DeviceManager
 from glasslet.devices.offers import Offers
 from glasslet.devices.registration import SOCKET, registration_service
@@ -42,12 +42,12 @@ class DeviceWorld:
         self.metrics = Metrics()
         self.standing: set[str] = set()
         self.pods_known = True
+        self.file = CheckpointFile(folder=self.folder, threads=HostThreads(recorder=self.record), recorder=self.record)
         self.offers = Offers(recorder=self.record)
         self.manager = DeviceManager(
-            checkpoint=f"{folder}/{FILE}",
+            file=self.file,
             offers=self.offers,
             pods=self,
-            threads=HostThreads(recorder=self.record),
             metrics=self.metrics.devices,
             recorder=self.record,
         )

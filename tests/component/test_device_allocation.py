@@ -246,7 +246,7 @@ async def test_a_damaged_checkpoint_is_moved_aside_and_told(tmp_path: Path) -> N
 
 async def test_a_full_disk_refuses_the_pod_instead_of_forgetting_it(tmp_path: Path) -> None:
     async with device_world(tmp_path) as world, world.plugin("a"):
-        world.manager._path = "/proc/none/checkpoint"
+        world.file.path = "/proc/none/checkpoint"
         refused = await world.admit(gpu_pod())
         assert refused is not None
         assert "failed to write checkpoint file" in refused.message

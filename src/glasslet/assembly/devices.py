@@ -12,7 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.devices.checkpoint import FILE
+from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.devices.manager import DeviceManager, DeviceProblem
 from glasslet.devices.offers import Offers
 from glasslet.devices.registration import (
@@ -68,12 +68,12 @@ class DeviceSide:
         self.all_pods_known: Callable[[], bool] = lambda: False
         """Set by whoever knows all sources."""
         self.folder = device_plugin_folder(os.environ)
+        self._file = CheckpointFile(folder=self.folder, threads=foundation.threads, recorder=foundation.record)
         self.offers = Offers(recorder=foundation.record)
         self.manager = DeviceManager(
-            checkpoint=f"{self.folder}/{FILE}",
+            file=self._file,
             offers=self.offers,
             pods=self,
-            threads=foundation.threads,
             metrics=foundation.metrics.devices,
             recorder=foundation.record,
         )
@@ -120,7 +120,7 @@ class DeviceSide:
 
     def none_known(self) -> bool:
         """No device manager of this machine has ever known any: it is a new one under an old name."""
-        return not os.path.exists(f"{self.folder}/{FILE}")
+        return not self._file.exists()
 
     def tell(self, wake: Callable[[], None]) -> None:
         """Calls `wake` soon after each change of what the node has."""

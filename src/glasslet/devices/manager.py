@@ -9,12 +9,9 @@ What a pod has is kept until the pod is gone, also over a restart of the agent (
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Protocol
 
 from google.protobuf.message import DecodeError
@@ -24,16 +21,14 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.devices.allocation import Held, Ids, Refused, Step, Stock, choose, plan
 from glasslet.devices.allocations import Allocation, Allocations, Owner
-from glasslet.devices.checkpoint import BadCheckpoint, decode, encode
+from glasslet.devices.checkpoint import encode
+from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.devices.demand import amounts, demands
 from glasslet.devices.given import given
 from glasslet.devices.inventory import by_numa_node
 from glasslet.devices.offers import Offers
 from glasslet.devices.plugin import PluginFailed
-from glasslet.host.files import write_atomically
 from glasslet.record.recorder import Recorder
-from glasslet.record.standing import StandingFinding
-from glasslet.record.stations import WaitKind
 from glasslet.runtime.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
 
@@ -44,12 +39,6 @@ NOTHING = ContainerDevices()
 
 class DeviceProblem(Exception):
     """A container cannot be started with its devices; the text is for its status."""
-
-
-class Threads(Protocol):
-    """`host.threads.HostThreads`."""
-
-    async def run(self, call: Callable[[], None], *, on: str, key: str = "", kind: WaitKind = ...) -> None: ...
 
 
 class KnownPods(Protocol):
@@ -70,50 +59,33 @@ class AllocationMetrics(Protocol):
 
 
 class DeviceManager:
-    """See the module's docstring. `checkpoint`: path of the file."""
+    """See the module's docstring."""
 
     def __init__(
         self,
         *,
-        checkpoint: str,
+        file: CheckpointFile,
         offers: Offers,
         pods: KnownPods,
-        threads: Threads,
         metrics: AllocationMetrics,
         recorder: Recorder,
     ) -> None:
-        self._path = checkpoint
+        self._file = file
         self._offers = offers
         self._pods = pods
-        self._threads = threads
         self._metrics = metrics
         self._recorder = recorder
-        self._unwritten = StandingFinding(recorder)
         self._claims: dict[str, Mapping[str, Ids]] = {}
-        self._written = b""
-        self._writing = asyncio.Lock()
         self.allocations = Allocations()
         offers.on_change = self._on_change
         self.changed: Callable[[], None] = lambda: None
         """Called when the node has other devices than before."""
 
     def load(self) -> None:
-        """Takes up what an earlier agent left. A file that cannot be trusted is moved aside: then nobody has anything,
-        and containers that run keep what they were started with."""
-        try:
-            with open(self._path, "rb") as file:
-                content = file.read()
-            known = decode(content)
-        except FileNotFoundError:
-            return
-        except (BadCheckpoint, OSError) as error:
-            aside = f"{self._path}.damaged"
-            self._recorder.finding(f"{self._path}: {error}; who has which devices is not known, moved to {aside}")
-            os.replace(self._path, aside)
-            return
-        self._written = content
-        self.allocations = Allocations(known.allocations)
-        self._offers.expect(known.registered)
+        """Takes up what an earlier agent left. Raises OSError."""
+        if (known := self._file.read()) is not None:
+            self.allocations = Allocations(known.allocations)
+            self._offers.expect(known.registered)
 
     # -- admission: at once --------------------------------------------------------------------------------------------
 
@@ -296,23 +268,8 @@ class DeviceManager:
         self.changed()
 
     async def _save(self) -> str | None:
-        """Writes the checkpoint, if it is another one; None, or what went wrong."""
-        async with self._writing:
-            content = encode(self.allocations, self._offers.healthy())
-            if content == self._written:
-                return None
-            try:
-                on = "checkpoint of device allocations"
-                await self._threads.run(
-                    partial(write_atomically, self._path, content), on=on, key="devices", kind=WaitKind.DEVICE
-                )
-            except OSError as error:
-                why = f'failed to write checkpoint file "{os.path.basename(self._path)}": {error}'
-                self._unwritten.is_(f"{why}: after a restart the agent does not know who has which devices")
-                return why
-            self._unwritten.over()
-            self._written = content
-        return None
+        """Writes the checkpoint; None, or what went wrong."""
+        return await self._file.write(lambda: encode(self.allocations, self._offers.healthy()))
 
 
 def refusal(why: str) -> Rejected:

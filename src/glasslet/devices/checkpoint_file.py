@@ -1,0 +1,72 @@
+"""The checkpoint on disk: read once, written whenever it is another one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from glasslet.devices.checkpoint import FILE, BadCheckpoint, Checkpoint, decode
+from glasslet.host.files import write_atomically
+from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
+from glasslet.record.stations import WaitKind
+
+
+class Threads(Protocol):
+    """`host.threads.HostThreads`."""
+
+    async def run(self, call: Callable[[], None], *, on: str, key: str = "", kind: WaitKind = ...) -> None: ...
+
+
+class CheckpointFile:
+    """The file in `folder`."""
+
+    def __init__(self, *, folder: str, threads: Threads, recorder: Recorder) -> None:
+        self.path = f"{folder}/{FILE}"
+        self._threads = threads
+        self._recorder = recorder
+        self._trouble = StandingFinding(recorder)
+        self._written = b""
+        self._writing = asyncio.Lock()
+
+    def exists(self) -> bool:
+        """Whether there is one."""
+        return os.path.exists(self.path)
+
+    def read(self) -> Checkpoint | None:
+        """What an earlier agent left. One that cannot be trusted is moved aside and counts as none: then nobody has
+        anything, and containers that run keep what they were started with. Raises OSError."""
+        try:
+            with open(self.path, "rb") as file:
+                content = file.read()
+            known = decode(content)
+        except FileNotFoundError:
+            return None
+        except BadCheckpoint as error:
+            aside = f"{self.path}.damaged"
+            self._recorder.finding(f"{self.path}: {error}; who has which devices is not known, moved to {aside}")
+            os.replace(self.path, aside)
+            return None
+        self._written = content
+        return known
+
+    async def write(self, encode: Callable[[], bytes]) -> str | None:
+        """Writes what `encode` gives in its turn; None, or what went wrong."""
+        async with self._writing:
+            content = encode()
+            if content == self._written:
+                return None
+            try:
+                on = "checkpoint of device allocations"
+                write = partial(write_atomically, self.path, content)
+                await self._threads.run(write, on=on, key="devices", kind=WaitKind.DEVICE)
+            except OSError as error:
+                why = f'failed to write checkpoint file "{FILE}": {error}'
+                self._trouble.is_(f"{why}: after a restart the agent does not know who has which devices")
+                return why
+            self._trouble.over()
+            self._written = content
+        return None
