@@ -39,7 +39,7 @@ from glasslet.assembly.resizes import build_resizes
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.runtime_handlers import build_runtime_handlers
 from glasslet.assembly.sources import build_static_sources, source_kinds
-from glasslet.assembly.volumes import build_volumes
+from glasslet.assembly.volumes import build_claim_usage, build_volumes
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.mounts import Mounts
@@ -226,6 +226,7 @@ def build_pod_side(
     image_garbage = build_image_collection(foundation, runtime, workers.snapshot)
     upkeep["image garbage collection"] = image_garbage.run
     known = KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers)
+    upkeep["figures of claims"] = build_claim_usage(foundation, volumes, workers.snapshot).run
     upkeep["orphaned pod folders"] = OrphanFolders(
         folders=files,
         pods=known,

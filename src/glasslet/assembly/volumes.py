@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from glasslet.api.pod_ref import pod_ref
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.pods.workers import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
+from glasslet.stats.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.volumes.claim_notes import ClaimNotes
-from glasslet.volumes.claims import Claims
+from glasslet.volumes.claims import Claims, claim_of
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.host_path import HostPath
@@ -64,3 +67,21 @@ def build_volumes(
         mounts=mounts,
         threads=threads,
     )
+
+
+def build_claim_usage(
+    foundation: Foundation, volumes: VolumeManager, pods: Callable[[], Iterable[PodView]]
+) -> ClaimUsage:
+    """How full the volumes behind claims of these pods are."""
+
+    def mounted() -> Iterator[ClaimedVolume]:
+        for pod in (view.pod for view in pods()):
+            paths = volumes.claimed(pod.metadata.uid)
+            for volume in pod.spec.volumes if paths else ():
+                if volume.name in paths:
+                    yield ClaimedVolume(pod=pod_ref(pod), claim=claim_of(pod, volume), path=paths[volume.name])
+
+    period = foundation.configuration.volume_stats_agg_period
+    usage = ClaimUsage(volumes=mounted, threads=foundation.threads, period=period)
+    foundation.metrics.count_claims(usage.figures)
+    return usage

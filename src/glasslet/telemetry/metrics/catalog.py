@@ -24,6 +24,7 @@ from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.telemetry.metrics.resizes import ResizeMetrics
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeMetrics
+from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem
 
 
 class Metrics:
@@ -56,6 +57,10 @@ class Metrics:
         for smaller in (self.probe_registry, self.sli_registry):
             smaller.collect_from(StartTimeCollector(self.started))
         declare_agent_metrics(self.registry, node_name=node_name, gates=gates or {})
+
+    def count_claims(self, figures: Callable[[], Mapping[tuple[str, str], Filesystem]]) -> None:
+        """Where to ask for the figures of volumes by namespace and claim at scrape time."""
+        self.registry.collect_from(ClaimCollector(figures))
 
     def count_pods(self, counts: Callable[[], PodCounts]) -> None:
         """Where to ask for the numbers of pods and containers at scrape time."""
