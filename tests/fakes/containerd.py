@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -84,6 +84,8 @@ class PrivateContainerd:
     """One containerd process and what it leaves on the machine. `kill` and `start` may be called any number of times;
     containers live on meanwhile. `stop` removes everything."""
 
+    sandbox_image = PAUSE
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -96,8 +98,8 @@ class PrivateContainerd:
         self._process: subprocess.Popen[bytes] | None = None
         self._write_configuration(_snapshotter(folder))
 
-    def start(self) -> None:
-        """Starts it and waits until it and its CRI answer."""
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Starts it and waits until it and its CRI answer. `environment`: beside this process's own."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["containerd", "--config", str(self.folder / "config.toml")],
@@ -105,6 +107,7 @@ class PrivateContainerd:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                env={**os.environ, **(environment or {})},
             )
         deadline = time.monotonic() + 120
         while self._ctr("version", check=False).returncode != 0 or not self._elsewhere(_is_initialized(self.endpoint)):
@@ -218,7 +221,7 @@ disabled_plugins = [
 [grpc]
   address = "{self.socket}"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE}"
+  sandbox_image = "{self.sandbox_image}"
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
   restrict_oom_score_adj = true

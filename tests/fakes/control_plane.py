@@ -42,14 +42,19 @@ def _has_to_be_built() -> bool:
     return shutil.which("go") is not None and any(file.stat().st_mtime > built for file in SOURCES.iterdir())
 
 
+def build() -> None:
+    """Makes the program where that has to be done. Raises CalledProcessError."""
+    if _has_to_be_built():
+        BINARY.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True, stdout=subprocess.DEVNULL)
+
+
 class ControlPlane:
     """One running control plane. `node` is the node that the node kubeconfig is for."""
 
     def __init__(self, *options: str, node: str = "node-a") -> None:
         self.node = node
-        if _has_to_be_built():
-            BINARY.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True)
+        build()
         self._process = subprocess.Popen(
             [str(BINARY), "-node", node, "-controller-manager", "-scheduler", *options], stdout=subprocess.PIPE
         )

@@ -1,0 +1,1 @@
+"""The upstream node suite against the agent of this checkout: `scripts/conformance` (see docs/conformance.md)."""
