@@ -37,8 +37,12 @@ class ImageMirror:
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
-        self._server.server_close()
+        self.close()
         self._thread.join()
+
+    def close(self) -> None:
+        """Gives the port back; only for one that does not serve."""
+        self._server.server_close()
 
     def look_up(self, target: str) -> tuple[str, str, Path] | None:
         """(media type, digest, file) of what a request path names; None when it is not there. The registry that is

@@ -52,7 +52,7 @@ def _closing(handler: _Handler) -> _Handler:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             await handler(reader, writer)
-        writer.close()
+        await _close(writer)
 
     return handle
 
@@ -83,7 +83,13 @@ async def _join(
     try:
         await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
     finally:
-        far_writer.close()
+        await _close(far_writer)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
