@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -314,7 +315,8 @@ func (p *plane) stop() {
 	p.alive.Wait()
 }
 
-// freePorts asks the kernel for ports on loopback that nobody listens on.
+// freePorts finds ports on loopback that nobody listens on, below those that the kernel gives to outgoing connections:
+// such a port is still free when it is used.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener
@@ -323,13 +325,17 @@ func freePorts(n int) ([]int, error) {
 			l.Close()
 		}
 	}()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(ports) < n; tries++ {
+		port := 10000 + rand.IntN(32768-10000)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return nil, err
+			if tries > 1000 {
+				return nil, err
+			}
+			continue
 		}
 		held = append(held, l)
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

@@ -7,6 +7,7 @@ CI=true in the environment they fail instead.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -34,19 +35,21 @@ def missing_requirement() -> str | None:
     return None
 
 
-def _has_to_be_built() -> bool:
-    """Not there, or older than its sources where there is something to build it with."""
-    if not BINARY.exists():
-        return True
-    built = BINARY.stat().st_mtime
-    return shutil.which("go") is not None and any(file.stat().st_mtime > built for file in SOURCES.iterdir())
+def _fingerprint() -> str:
+    """Of the program's sources; times say nothing in a fresh checkout."""
+    parts = sorted(path for path in SOURCES.iterdir() if path.is_file())
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in parts)).hexdigest()
 
 
 def build() -> None:
-    """Makes the program where that has to be done. Raises CalledProcessError."""
-    if _has_to_be_built():
-        BINARY.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True, stdout=subprocess.DEVNULL)
+    """Makes the program. Nothing to do if it is there and of these sources, or if there is nothing to build it with."""
+    made_of = BINARY.with_suffix(".sources")
+    wanted = _fingerprint()
+    if BINARY.exists() and (shutil.which("go") is None or (made_of.exists() and made_of.read_text() == wanted)):
+        return
+    BINARY.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([str(SOURCES / "build"), str(BINARY)], check=True, stdout=subprocess.DEVNULL)
+    made_of.write_text(wanted)
 
 
 class ControlPlane:
