@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,13 +13,16 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import PodResourceClaim
 from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import LoopClock
+from glasslet.pods.executor import Executor
+from glasslet.pods.planner import Action
+from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.record.events import Waited
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.facts import ProbeOutcome
 from tests.builders.pod import UID, container, pod, post_start, probe, sidecar
-from tests.component.pod_agent import running_agent
+from tests.component.pod_agent import Agent, running_agent
 from tests.fakes.programs import Command, Program, Pull, exits
 
 EPOCH = LoopClock().start
@@ -333,3 +337,22 @@ async def test_a_node_without_cluster_dns_is_told_with_the_pod() -> None:
         [(type_, reason, message)] = agent.node_events
         assert (type_, reason) == ("Warning", "MissingClusterDNS")
         assert told.message == f'pod: "web_default({UID})". {message}'
+
+
+def stalled(agent: Agent) -> bool:
+    record = agent.record.of(UID)
+    return record is not None and any("acting changed nothing" in text for text in record.findings())
+
+
+async def test_actions_without_effect_are_a_finding_until_they_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(self: Executor, memory: PodMemory, actions: Sequence[Action]) -> list[StepFailed]:
+        await asyncio.sleep(0)
+        return []
+
+    async with running_agent() as agent:
+        with monkeypatch.context() as patched:
+            patched.setattr(Executor, "run", nothing)
+            agent.add(pod())
+            await agent.until(lambda: stalled(agent))
+        await agent.until_running("main")
+        await agent.until(lambda: not stalled(agent))

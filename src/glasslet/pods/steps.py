@@ -82,6 +82,8 @@ class PodMemory:
     """Failures of pod-level steps in a row."""
     images: list[tuple[float, float]] | None = field(default_factory=list)
     """When images were fetched or found, in monotonic seconds; None once the pod's start is counted."""
+    stalled: str = ""
+    """The finding that acting changed nothing, while it stands."""
     resize_error: str = ""
     """Why the last try to resize failed."""
     termination_messages: dict[ContainerID, str] = field(default_factory=dict)

@@ -90,6 +90,7 @@ class PodSync:
             if found.ended or keeper.ended:
                 return RanOut()
             if not found.actions:
+                self._unstalled(memory)
                 return Quiet(waits=found.waits, next_at=found.next_at)
             if found.actions == done and seen is self._observed.get(memory.ref.uid):
                 return self._stalled(memory, found)
@@ -148,7 +149,9 @@ class PodSync:
     def _stalled(self, memory: PodMemory, found: Plan) -> Quiet:
         """The same plan twice on the same view: acting changed nothing. Better slow than a busy loop."""
         actions = ", ".join(_in_words(action) for action in found.actions)
-        self._recorder.finding(f"acting changed nothing: {actions}", pod=memory.ref)
+        self._unstalled(memory)
+        memory.stalled = f"acting changed nothing: {actions}"
+        self._recorder.finding(memory.stalled, pod=memory.ref)
         until = self._clock.now() + timedelta(seconds=jittered(self._settings.short_pause))
         wait = PlannedWait(kind=WaitKind.BACK_OFF, on=f"effect of {actions}", until=until)
         return Quiet(waits=(*found.waits, wait), next_at=min(until, found.next_at or until))
@@ -157,6 +160,11 @@ class PodSync:
         running = [instance.name for instance in seen.running()] if seen is not None else []
         if not unfinished(memory.pod, running, self._allocations.actuated(memory.pod)):
             self._executor.resized(memory)
+
+    def _unstalled(self, memory: PodMemory) -> None:
+        if memory.stalled:
+            self._recorder.withdrawn(memory.stalled, pod=memory.ref)
+            memory.stalled = ""
 
     def _take_over_waiting(self, memory: PodMemory, found: Plan) -> None:
         """Keeps a back-off visible until the next start succeeds, and tells of it once."""
