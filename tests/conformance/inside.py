@@ -13,6 +13,8 @@ from tests.conformance.isolation import furnish
 from tests.conformance.node import running_node
 from tests.conformance.options import Options
 from tests.conformance.report import summary
+from tests.fakes.containerd import REPOSITORY
+from tests.fakes.control_plane import BINARY
 
 
 def main(folder: Path) -> int:
@@ -20,7 +22,7 @@ def main(folder: Path) -> int:
     options = Options.read(folder / "options.json")
     results = Path(options.out) if options.out else folder / "results"
     results.mkdir(parents=True, exist_ok=True)
-    furnish(folder / "places")
+    furnish(folder / "places", (folder, results, *_programs(), *(Path(image).parent for image in options.images)))
     try:
         with (
             _way_out(folder, wanted=not options.images) as environment,
@@ -39,6 +41,11 @@ def main(folder: Path) -> int:
         return 2
     print(summary(found), flush=True)
     return 1 if any(row.outcome == "FAIL" for row in found) else 0
+
+
+def _programs() -> tuple[Path, ...]:
+    """Where the programs of a run are."""
+    return REPOSITORY, Path(sys.prefix), Path(sys.base_prefix), suite.PROGRAMS, BINARY.parent
 
 
 @contextlib.contextmanager

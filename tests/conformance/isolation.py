@@ -13,12 +13,13 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 NODE_IP = "198.18.0.2"
 CGROUPS = Path("/sys/fs/cgroup")
+TMP = Path("/tmp")
 PLACES = ("/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/run/netns")
 """Fixed paths of a node, which other containers of this machine may use too."""
 
@@ -110,10 +111,10 @@ def _remove_cgroup(root: Path, seconds: float = 20.0) -> None:
         time.sleep(0.05)
 
 
-def furnish(folder: Path) -> None:
-    """To be called first inside. `folder` takes what the node writes to its fixed places."""
+def furnish(folder: Path, kept: Iterable[Path]) -> None:
+    """To be called first inside. `folder` takes what the node writes to its fixed places; `kept` stays visible even if
+    it is below /tmp."""
     trees = hierarchies(Path("/proc/self/mounts").read_text())
-    _run("mount", "--make-rprivate", "/")
     _run("mount", "-t", "proc", "proc", "/proc")
     _run("umount", "--lazy", "/sys")
     _run("mount", "-t", "sysfs", "sysfs", "/sys")
@@ -127,9 +128,28 @@ def furnish(folder: Path) -> None:
         own = folder / place_name.strip("/").replace("/", "-")
         own.mkdir(parents=True)
         _run("mount", "--bind", str(own), place_name)
+    _replace_tmp(folder, kept)
     _run("mount", "--make-rshared", "/")
     enter_cgroup("system")
     _connect()
+
+
+def _replace_tmp(folder: Path, kept: Iterable[Path]) -> None:
+    """An own, empty /tmp, of the mode that the suite looks at: its tests write there."""
+    own = folder / "tmp"
+    own.mkdir()
+    own.chmod(0o1777)
+    for path in outermost(path for path in kept if TMP in path.parents and path.exists()):
+        place = own / path.relative_to(TMP)
+        place.mkdir(parents=True)
+        _run("mount", "--rbind", str(path), str(place))
+    _run("mount", "--rbind", str(own), str(TMP))
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Without those that are inside of others."""
+    given = sorted(set(paths))
+    return [path for path in given if not any(other in path.parents for other in given)]
 
 
 def enter_cgroup(name: str) -> None:

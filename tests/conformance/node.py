@@ -64,6 +64,7 @@ def running_node(folder: Path, options: Options, sandbox_image: str, environment
         runtime = NodeContainerd(folder / "ctd", sandbox_image)
         with in_cgroup("runtime"):
             runtime.start(environment)
+        runtime.account_for_disks()
         if options.images:
             for archive in options.images:
                 runtime.keep_images(Path(archive))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.conformance.isolation import Hierarchy, hierarchies
+from pathlib import Path
+
+from tests.conformance.isolation import Hierarchy, hierarchies, outermost
 
 
 def test_every_v1_hierarchy_is_mounted_with_its_controllers() -> None:
@@ -26,3 +28,8 @@ def test_the_unified_hierarchy_is_one_mount() -> None:
 
 def test_cgroups_of_others_places_are_not_ours() -> None:
     assert hierarchies("cgroup /mnt/box/cgroup/memory cgroup rw,memory 0 0\n/dev/vda / ext4 rw 0 0\n") == ()
+
+
+def test_a_folder_that_is_inside_of_another_is_kept_with_it() -> None:
+    paths = [Path("/tmp/wt/x/.venv"), Path("/tmp/out"), Path("/tmp/wt/x"), Path("/tmp/out")]
+    assert outermost(paths) == [Path("/tmp/out"), Path("/tmp/wt/x")]
