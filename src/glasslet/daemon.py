@@ -16,14 +16,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import uvloop
 
 from glasslet.assembly.cgroups import find_cgroup_driver
-from glasslet.assembly.cluster import build_cluster_side
+from glasslet.assembly.cluster import ClusterSide, build_cluster_side
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
 from glasslet.assembly.health import Vitals, find_service_manager
 from glasslet.assembly.pod_resources import build_pod_resources
-from glasslet.assembly.pods import build_pod_side, find_host_ips
-from glasslet.assembly.runtime import build_runtime_side, connect_runtime
-from glasslet.assembly.servers import build_servers
+from glasslet.assembly.pods import PodSide, build_pod_side, find_host_ips
+from glasslet.assembly.runtime import RuntimeSide, build_runtime_side, connect_runtime
+from glasslet.assembly.servers import ServerSide, build_servers
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
@@ -83,41 +83,9 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         driver = await find_cgroup_driver(foundation, connection.runtime)
         pods = build_pod_side(foundation, runtime, host_ips, cluster, driver, devices)
         servers = await build_servers(foundation, runtime, pods, log, cluster)
-
         vitals.checks = servers.vital
-
-        observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
-        await layers.enter_async_context(running(observation))
-        probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
-        await layers.enter_async_context(running(pods.configuration.services))
-        await pods.cgroups.start()
-        devices.start()
-        await layers.enter_async_context(running(devices.services))
-        work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
-        await layers.enter_async_context(running(probes | work))
-        for server in servers.listening:
-            await server.start()
-            layers.push_async_callback(server.stop)
-        upkeep = {
-            "log rotation": runtime.rotator.run,
-            "housekeeping": pods.housekeeping.run,
-            "garbage collection": pods.garbage.run,
-            "pod resources": build_pod_resources(foundation, pods).run,
-            **pods.upkeep,
-        }
-        if servers.tls is not None:
-            upkeep["serving certificate"] = servers.tls.serving.run
-            if servers.tls.identity is not None:
-                upkeep["signing of the serving certificate"] = servers.tls.identity.run
-        await layers.enter_async_context(running(upkeep))
-        with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
-            await runtime.observed.synced.wait()
-        if cluster is not None:
-            await layers.enter_async_context(running({"node": cluster.node.run}))
-            with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
-                await cluster.facts.gathered.wait()
-        sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
-        await layers.enter_async_context(running(sources | dict(pods.of_api)))
+        await _manage_pods(foundation, runtime, pods, servers, layers)
+        await _listen_to_sources(foundation, runtime, pods, cluster, layers)
         startup.finished()
         if manager is not None:
             manager.ready()
@@ -125,6 +93,41 @@ async def _agent(loaded: Loaded, log: Logging) -> None:
         if foundation.identity is not None:
             await foundation.identity.watch()
         await asyncio.get_running_loop().create_future()
+
+
+async def _manage_pods(
+    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, servers: ServerSide, layers: AsyncExitStack
+) -> None:
+    """From here on the agent sees what runs, works on pods, and answers."""
+    observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
+    await layers.enter_async_context(running(observation))
+    await layers.enter_async_context(running(pods.configuration.services))
+    await pods.cgroups.start()
+    pods.devices.start()
+    await layers.enter_async_context(running(pods.devices.services))
+    probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
+    work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
+    await layers.enter_async_context(running(probes | work))
+    for server in servers.listening:
+        await server.start()
+        layers.push_async_callback(server.stop)
+    resources = build_pod_resources(foundation, pods)
+    upkeep = {"log rotation": runtime.rotator.run, "pod resources": resources.run, **pods.services}
+    await layers.enter_async_context(running({**upkeep, **servers.services}))
+
+
+async def _listen_to_sources(
+    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, cluster: ClusterSide | None, layers: AsyncExitStack
+) -> None:
+    """Pods come from here on: not before it is known what runs already, and what the node has."""
+    with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
+        await runtime.observed.synced.wait()
+    if cluster is not None:
+        await layers.enter_async_context(running({"node": cluster.node.run}))
+        with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
+            await cluster.facts.gathered.wait()
+    sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
+    await layers.enter_async_context(running(sources | dict(pods.of_api)))
 
 
 @asynccontextmanager

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime
-
-from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
-from glasslet.api.pod_update import PodUpdate
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.pod_news import PodNews
 from glasslet.mirror.manager import MirrorPods, MirrorViews
 from glasslet.mirror.plan import FullName, full_name
 from glasslet.pods.workers import PodWorkers
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods
-from glasslet.sources.names import API
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listeners:
-    """Who hears of API objects, once they are built."""
-
-    deliver: Callable[[Iterable[Pod]], None]
-    """Takes all pods of the API."""
-    changed: Callable[[PodUID], None]
-    """An API object of this pod came, changed or went."""
-
-
-def build_api_source(foundation: Foundation, cluster: ClusterSide, listeners: Listeners) -> APISource:
+def build_api_source(foundation: Foundation, cluster: ClusterSide, news: PodNews) -> APISource:
     """The watch of this node's pods."""
     return APISource(
         client=cluster.clients.requests,
         node_name=foundation.node_name,
-        deliver=listeners.deliver,
-        on_change=listeners.changed,
+        deliver=news.listed,
+        on_change=news.changed,
         recorder=foundation.record,
         wait_for_node=cluster.node.wait_registered,
     )
@@ -63,8 +47,3 @@ def build_mirrors(
         views=MirrorViews(static=static, mirrors=source.mirrors, stopping=stopping, complete=desired.ready),
         recorder=foundation.record,
     )
-
-
-def api_creation(update: PodUpdate) -> datetime | None:
-    """When the API object of a pod was made; None for a static pod."""
-    return update.pod.metadata.creation_timestamp if update.source == API else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasslet.api.node import NodeAddress
@@ -25,6 +25,16 @@ class TLSSide:
 
     serving: ServingTLS
     identity: ServingIdentity | None
+
+    @property
+    def services(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """Keep the certificate fresh."""
+        if self.identity is None:
+            return {"serving certificate": self.serving.run}
+        return {
+            "serving certificate": self.serving.run,
+            "signing of the serving certificate": self.identity.run,
+        }
 
 
 async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSSide:

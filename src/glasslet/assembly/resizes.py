@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
@@ -29,9 +29,14 @@ class ResizeSide:
     allocations: Allocations
     kept: ResizeFiles
 
-    def retrying(self, workers: PodWorkers, sources_ready: Callable[[], bool]) -> Callable[[], Awaitable[None]]:
-        """A service that looks again at what waits, now and then."""
+    def services(
+        self, workers: PodWorkers, sources_ready: Callable[[], bool]
+    ) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """What runs of it."""
+        return {"resizes written down": self.kept.run, "waiting resizes": self._retrying(workers, sources_ready)}
 
+    def _retrying(self, workers: PodWorkers, sources_ready: Callable[[], bool]) -> Callable[[], Awaitable[None]]:
+        # Looks again at what waits, now and then.
         async def run() -> None:
             pause = FIRST_RETRY
             while True:

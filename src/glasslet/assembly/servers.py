@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from glasslet.api.pod_origin import is_static
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.health import own_checks, runtime_check
-from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
+from glasslet.assembly.https import build_gatekeeper, build_tls
 from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
@@ -30,10 +30,10 @@ from glasslet.telemetry.metrics.pods import PodCounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSide:
-    """What listens. `tls` is None where HTTPS is switched off; `vital`: the checks of the agent itself."""
+    """What listens. `services` keep its certificates fresh; `vital`: the checks of the agent itself."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]
-    tls: TLSSide | None
+    services: Mapping[str, Callable[[], Awaitable[None]]]
     vital: tuple[HealthCheck, ...]
 
 
@@ -50,7 +50,7 @@ async def build_servers(
         pods=pods,
         node=node,
         logs=logs,
-        stuck=pods.progress.stuck,
+        stuck=pods.upkeep.progress.stuck,
         situation=NodeSituations(foundation=foundation, runtime=runtime, pods=pods, cluster=cluster),
     )
     routes = glass_routes(source=glass, keeper=foundation.keeper)
@@ -99,7 +99,7 @@ async def build_servers(
                 access=None,
             )
         )
-    return ServerSide(listening=tuple(listening), tls=tls, vital=vital)
+    return ServerSide(listening=tuple(listening), services=tls.services if tls is not None else {}, vital=vital)
 
 
 def _checkpoints(foundation: Foundation, runtime: RuntimeSide) -> ContainerCheckpoints | None:
