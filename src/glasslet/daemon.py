@@ -30,6 +30,7 @@ from glasslet.config.loading import Loaded
 from glasslet.host.process import set_own_oom_score
 from glasslet.record.stations import WaitKind
 from glasslet.server.healthz import HealthzServer
+from glasslet.server.serving_certificate import ServingPair
 from glasslet.server.sources import PING
 from glasslet.server.startup import Startup
 from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
@@ -38,21 +39,21 @@ from glasslet.version import KUBELET_VERSION
 logger = logging.getLogger(__name__)
 
 
-def run(loaded: Loaded) -> int:
+def run(loaded: Loaded, serving_pair: ServingPair) -> int:
     """Runs the agent with a valid configuration until TERM or INT. The exit code; a start that fails raises."""
     logs = loaded.configuration.logging
     modules = {item.file_pattern: item.verbosity for item in logs.vmodule}
     log = set_up_logging(LoggingSettings(logs.format, logs.verbosity, modules), context=log_fields)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_until_signal(loaded, log))
+            return runner.run(_until_signal(loaded, serving_pair, log))
     finally:
         log.close()
 
 
-async def _until_signal(loaded: Loaded, log: Logging) -> int:
+async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> int:
     loop = asyncio.get_running_loop()
-    agent = asyncio.create_task(_agent(loaded, log), name="agent")
+    agent = asyncio.create_task(_agent(loaded, serving_pair, log), name="agent")
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, agent.cancel)
     try:
@@ -62,8 +63,8 @@ async def _until_signal(loaded: Loaded, log: Logging) -> int:
     return 0
 
 
-async def _agent(loaded: Loaded, log: Logging) -> None:
-    foundation = build_foundation(loaded)
+async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> None:
+    foundation = build_foundation(loaded, serving_pair)
     startup, vitals = Startup(), Vitals()
     manager = find_service_manager(foundation, vitals)
     watchdog = {"watchdog": manager.run} if manager is not None else {}

@@ -67,9 +67,11 @@ def _answer(parsed: ParsedFlags) -> int | None:
 
 def _run(loaded: Loaded) -> int:
     try:
-        from glasslet.daemon import run
+        from glasslet.assembly.serving_pair import begin_serving_pair
+        from glasslet.imports import load_agent
 
-        return run(loaded)
+        serving_pair = begin_serving_pair(loaded)
+        return load_agent()(loaded, serving_pair)
     except Exception as error:
         # The last resort: a start that fails says why in one line, with the trace below for whoever reads on.
         import traceback

@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from glasslet.server.authentication import CertificateAuthenticator
 from glasslet.server.limits import ConnectionLimits
-from glasslet.server.serving_certificate import serving_pair
+from glasslet.server.serving_certificate import ServingPair
 from glasslet.server.sources import PodLogOptions
 from glasslet.server.tls import BadTLSFile, ServingTLS, TLSFiles
 from glasslet.server.tls_options import TLSOptions
@@ -210,7 +210,7 @@ async def test_own_certificate_is_made_as_the_go_kubelet_makes_it(tmp_path: Path
     # behaviours.md §28: "self-signed kubelet.crt (leaf and its CA, 0644) and kubelet.key (RSA 2048, 0600): 1 year,
     # notBefore 1 h back, CN <host name>@<unix time>, only SAN the host name."
     pki = tmp_path / "pki"
-    certificate, key = await serving_pair(certificate="", key="", cert_dir=str(pki), host="node-1")
+    certificate, key = await ServingPair(certificate="", key="", cert_dir=str(pki), host="node-1").files()
     leaf, ca = x509.load_pem_x509_certificates(Path(certificate).read_bytes())
     assert (certificate, key) == (str(pki / "kubelet.crt"), str(pki / "kubelet.key"))
     assert stat.S_IMODE(Path(certificate).stat().st_mode) == 0o644
@@ -224,19 +224,31 @@ async def test_own_certificate_is_made_as_the_go_kubelet_makes_it(tmp_path: Path
     assert names.get_values_for_type(x509.DNSName) == ["node-1"]
     assert leaf.public_key().key_size == 2048  # type: ignore[union-attr]
     leaf.verify_directly_issued_by(ca)
-    again = await serving_pair(certificate="", key="", cert_dir=str(pki), host="node-1")
+    again = await ServingPair(certificate="", key="", cert_dir=str(pki), host="node-1").files()
     assert x509.load_pem_x509_certificates(Path(again[0]).read_bytes())[0] == leaf
     assert sorted(path.name for path in pki.iterdir()) == ["kubelet.crt", "kubelet.key"]
     ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions())
+
+
+async def test_a_pair_that_was_begun_is_waited_for(tmp_path: Path) -> None:
+    pair = ServingPair(certificate="", key="", cert_dir=str(tmp_path), host="node-1")
+    pair.begin()
+    certificate, key = await pair.files()
+    ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions())
+
+
+def test_a_configured_pair_is_not_made(tmp_path: Path) -> None:
+    ServingPair(certificate="/etc/tls.crt", key="/etc/tls.key", cert_dir=str(tmp_path / "pki"), host="node-1").begin()
+    assert not (tmp_path / "pki").exists()
 
 
 async def test_half_a_pair_is_fatal(tmp_path: Path) -> None:
     # config-fields.md, tlsCertFile: "only one readable is fatal"
     (tmp_path / "kubelet.crt").write_text("x")
     with pytest.raises(BadTLSFile, match=r"kubelet\.key is not readable"):
-        await serving_pair(certificate="", key="", cert_dir=str(tmp_path), host="node-1")
+        await ServingPair(certificate="", key="", cert_dir=str(tmp_path), host="node-1").files()
 
 
 async def test_configured_certificate_needs_its_key(tmp_path: Path) -> None:
     with pytest.raises(BadTLSFile, match="tlsPrivateKeyFile"):
-        await serving_pair(certificate="/etc/tls.crt", key="", cert_dir=str(tmp_path), host="node-1")
+        await ServingPair(certificate="/etc/tls.crt", key="", cert_dir=str(tmp_path), host="node-1").files()

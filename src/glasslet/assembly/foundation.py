@@ -21,6 +21,7 @@ from glasslet.kubeapi.event_recorder import EventRecorder
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.recorder import current_scope
 from glasslet.record.store import Record
+from glasslet.server.serving_certificate import ServingPair
 from glasslet.telemetry.metrics.agent import Gate
 from glasslet.telemetry.metrics.catalog import Metrics
 
@@ -44,6 +45,7 @@ class Foundation:
     identity: ClientIdentity | None
     clients: APIClients | None
     """Both None: standalone."""
+    serving_pair: ServingPair
 
     @property
     def configuration(self) -> KubeletConfiguration:
@@ -62,7 +64,7 @@ def log_fields() -> dict[str, object]:
     return {"pod": str(scope.pod), "podUID": scope.pod.uid} if scope.pod is not None else {}
 
 
-def build_foundation(loaded: Loaded) -> Foundation:
+def build_foundation(loaded: Loaded, serving_pair: ServingPair) -> Foundation:
     """Reads the machine and the kubeconfig, makes the root directory. Raises OSError, ValueError, KubeconfigError."""
     clock = SystemClock()
     name = node_name(loaded.options.hostname_override)
@@ -89,4 +91,5 @@ def build_foundation(loaded: Loaded) -> Foundation:
         threads=HostThreads(recorder=record),
         identity=identity,
         clients=clients,
+        serving_pair=serving_pair,
     )

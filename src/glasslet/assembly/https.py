@@ -12,7 +12,6 @@ from glasslet.identity.serving import ServingIdentity, ServingSettings
 from glasslet.identity.signer import CertificateSigner
 from glasslet.server.access import AccessSettings, build_access
 from glasslet.server.gate import Access
-from glasslet.server.serving_certificate import serving_pair
 from glasslet.server.tls import ServingTLS, TLSFiles
 from glasslet.server.tls_options import TLSOptions
 from glasslet.server.webhook import Reviews, WebhookAuthorizer, WebhookReviewer
@@ -38,19 +37,14 @@ class TLSSide:
 
 
 async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSSide:
-    """Makes keys where none are given. Raises BadTLSFile, BadTLSOption."""
+    """Waits for keys where none are given. Raises BadTLSFile, BadTLSOption."""
     configuration = foundation.configuration
     identity = None
     if configuration.server_tls_bootstrap and cluster is not None:
         identity = _serving_identity(foundation, cluster)
         certificate, key = identity.files()
     else:
-        certificate, key = await serving_pair(
-            certificate=configuration.tls_cert_file,
-            key=configuration.tls_private_key_file,
-            cert_dir=foundation.options.cert_dir,
-            host=foundation.node_name,
-        )
+        certificate, key = await foundation.serving_pair.files()
     client_ca = configuration.authentication.x509.client_ca_file
     files = TLSFiles(certificate, key, client_ca, awaited=identity is not None)
     options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))

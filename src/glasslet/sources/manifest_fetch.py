@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from glasslet.sources.manifest import MAX_BYTES
@@ -34,7 +36,7 @@ async def fetch(url: str, headers: Mapping[str, Sequence[str]]) -> Answer:
     try:
         async with (
             aiohttp.ClientSession(trust_env=True, timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)) as session,
-            session.get(url, headers=sent) as answer,
+            session.get(url, headers=sent, ssl=_trust()) as answer,
         ):
             body = bytearray()
             async for chunk in answer.content.iter_chunked(64 * 1024):
@@ -46,6 +48,12 @@ async def fetch(url: str, headers: Mapping[str, Sequence[str]]) -> Answer:
         raise FetchFailed(f"no complete answer within {TIMEOUT_SECONDS:.0f} s") from None
     except (aiohttp.ClientError, ValueError, OSError) as error:
         raise FetchFailed(_reason(error)) from None
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """The machine's certificate authorities, read once: aiohttp is not left to read them, see `glasslet.imports`."""
+    return ssl.create_default_context()
 
 
 def without_password(url: str) -> str:

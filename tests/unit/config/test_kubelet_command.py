@@ -20,8 +20,9 @@ def daemon(monkeypatch):
     """A composition root that only remembers what it was to run."""
     module = types.ModuleType("glasslet.daemon")
     module.runs = []
-    module.run = lambda loaded: module.runs.append(loaded) or 0
-    monkeypatch.setitem(sys.modules, "glasslet.daemon", module)
+    module.run = lambda loaded, serving_pair: module.runs.append(loaded) or 0
+    monkeypatch.setattr("glasslet.imports.load_agent", lambda: module.run)
+    monkeypatch.setattr("glasslet.assembly.serving_pair.begin_serving_pair", lambda loaded: None)
     return module
 
 
@@ -74,12 +75,12 @@ def test_a_good_command_line_runs_the_daemon_after_its_warnings(daemon, capsys):
 
 
 def test_the_daemons_exit_code_is_the_commands(daemon, monkeypatch):
-    monkeypatch.setattr(daemon, "run", lambda loaded: 3)
+    monkeypatch.setattr(daemon, "run", lambda loaded, serving_pair: 3)
     assert kubelet.main([]) == 3
 
 
 def test_a_daemon_that_fails_ends_with_one_clear_line_and_code_1(daemon, monkeypatch, capsys):
-    def fail(loaded):
+    def fail(loaded, serving_pair):
         raise RuntimeError("no socket")
 
     monkeypatch.setattr(daemon, "run", fail)

@@ -1,0 +1,36 @@
+"""How the agent's modules are loaded; each fact in a process that has loaded nothing yet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+
+def told(program: str, **environment: str) -> str:
+    """What a new interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    return done.stdout.strip()
+
+
+def test_loading_the_agent_reads_no_certificate_authorities() -> None:
+    program = """
+from glasslet.imports import load_agent
+load_agent()
+from aiohttp import connector
+print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509"])
+"""
+    assert told(program) == "0"
+
+
+def test_loading_the_agent_leaves_the_environment_and_the_collector_as_they_were() -> None:
+    program = """
+import gc, os
+from glasslet.imports import load_agent
+load_agent()
+print(os.environ["SSL_CERT_FILE"], "SSL_CERT_DIR" in os.environ, gc.isenabled(), gc.get_freeze_count() > 100_000)
+"""
+    os.environ.pop("SSL_CERT_DIR", None)
+    assert told(program, SSL_CERT_FILE="/etc/ours.pem") == "/etc/ours.pem False True True"
