@@ -55,6 +55,7 @@ async def test_limits_of_an_earlier_agent_are_replaced(world: World) -> None:
 
 
 async def test_limits_that_pods_are_above_are_tried_each_minute(world: World) -> None:
+    # behaviours.md §16: "kubepods: ... retried every minute."
     # behaviours.md §17: "Other enforcement failures raise FailedNodeAllocatableEnforcement; for `pods` retried every
     # minute"
     told: Told = []

@@ -76,6 +76,7 @@ async def test_a_plugin_need_not_read_its_request(tmp_path: Path) -> None:
 
 
 async def test_a_plugin_that_fails_is_counted_and_what_it_said_is_told_without_the_token(tmp_path: Path) -> None:
+    # behaviours.md §25: "stderr to the log"
     plugin = Plugin(tmp_path, "cat >&2; echo no network >&2; exit 3")
     with pytest.raises(PluginFailed) as caught:
         await plugin.ask(token="t0ken")

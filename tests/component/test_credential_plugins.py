@@ -104,6 +104,7 @@ class Node:
 
 
 async def test_only_plugins_for_the_image_are_asked_and_without_tag() -> None:
+    # behaviours.md §25: "matchImages as in section 8"
     script = Script()
     node = Node(script)
     assert await node.users("other.registry.example.com/app") == []

@@ -136,6 +136,7 @@ def pod(source: dict[str, Any], meta: dict[str, Any] | None = None, **spec: Any)
 
 
 async def test_config_map_is_shown_as_files_on_disk_read_only(tmp_path: Path) -> None:
+    # behaviours.md §22: "Secrets, downward and whole projected volumes on tmpfs; configMaps on disk."
     node = Node(tmp_path)
     node.server.put("configmaps", config_map("settings", **{"app.conf": "a=1", "mode": "fast"}))
     volumes = await node.manager.prepare(pod({"configMap": {"name": "settings"}}))

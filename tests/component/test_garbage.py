@@ -239,6 +239,7 @@ async def test_a_removal_that_hangs_does_not_keep_other_pods_from_being_cleaned(
 
 
 async def test_a_removal_that_fails_is_tried_again_with_the_next_collection(tmp_path: Path) -> None:
+    # behaviours.md §9: "Every 1 min and on every eviction need."
     node = Node(tmp_path)
     *_, last = await node.crashing_pod(deaths=2)
     node.runtime.fail(Verb.REMOVE_CONTAINER, RuntimeUnavailable("RemoveContainer", "busy"))

@@ -124,6 +124,7 @@ async def test_below_the_high_mark_everything_stays() -> None:
 
 # "skips used by any container (dead too), pinned"
 async def test_what_is_used_named_or_what_sandboxes_are_made_of_stays_and_too_little_is_told() -> None:
+    # behaviours.md §8: "FreeDiskSpaceFailed when too little was freed"
     node = Node(others=700)
     node.users, node.named, node.runtime.pause_image = ["old"], ["r.example/middle:1"], "r.example/new:1"
     with pytest.raises(ImagesNotCollected):
@@ -161,6 +162,7 @@ async def test_an_old_image_goes_though_there_is_room() -> None:
 
 # "Image GC every 5 min; ... off when the high threshold is 100 and the max age 0."
 async def test_it_looks_every_five_minutes() -> None:
+    # behaviours.md §8: "Image GC every 5 min; detection every 5 min"
     node = Node()
     async with node.running():
         await asyncio.sleep(1)

@@ -111,6 +111,7 @@ async def test_without_a_policy_the_tag_decides() -> None:
 
 
 async def test_a_pull_tells_its_begin_and_its_end_with_durations_and_size() -> None:
+    # behaviours.md §8: "After a pull the size is read for the Pulled event."
     node = Node()
     node.runtime.pulls[JOB] = Pull(takes=1.2345)
     image = await node.ensure(JOB, "IfNotPresent")

@@ -112,6 +112,7 @@ def place(uid: str = "uid-1") -> str:
 
 
 async def test_a_disk_is_attached_once_for_all_pods_and_detached_after_the_last(node: Node) -> None:
+    # behaviours.md §22: "device unmount when the last pod left"
     node.attached()
     await node.volumes.prepare(using())
     await node.volumes.prepare(using("uid-2"))

@@ -131,6 +131,8 @@ async def test_a_missing_object_is_shown_and_its_arrival_starts_the_container_at
 
 
 async def test_a_changed_object_reaches_the_volumes_of_a_running_pod_at_once() -> None:
+    # behaviours.md §22: "Update delay: detection + sync: Watch: push, seen at next pod sync (<= syncFrequency*1.5
+    # default 90 s)"
     async with cluster_agent() as (agent, data):
         data.server.put("configmaps", config_map("settings", MODE="fast"))
         agent.add(needs({"configMapRef": {"name": "settings"}}))

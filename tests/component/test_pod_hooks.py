@@ -22,7 +22,7 @@ from tests.fakes.runtime import FakeRuntime
 SEEN: list[web.Request] = []
 
 
-async def _answer(request: web.Request) -> web.Response:
+async def _answer(request: web.Request) -> web.StreamResponse:
     SEEN.append(request)
     match request.path:
         case "/teapot":
@@ -31,7 +31,18 @@ async def _answer(request: web.Request) -> web.Response:
             raise web.HTTPFound("/round")
         case "/away":
             raise web.HTTPFound("http://203.0.113.1/")
+        case "/endless":
+            return await _talk(request)
     return web.Response(text="done")
+
+
+async def _talk(request: web.Request) -> web.StreamResponse:
+    """Says something until nobody listens any more."""
+    answer = web.StreamResponse()
+    await answer.prepare(request)
+    while True:
+        await answer.write(b"x" * 4096)
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager
@@ -87,8 +98,16 @@ async def test_headers_may_come_twice_and_an_empty_one_of_ours_is_left_out() -> 
 
 @pytest.mark.parametrize("path", ["/teapot", "/away"])
 async def test_any_answer_is_a_success(path: str) -> None:
+    # behaviours.md §4: "any HTTP answer counts as success"
     async with server() as port:
         await run(HTTPGetAction(path=path, port=port), port)
+    assert len(SEEN) == 1
+
+
+async def test_an_answer_without_end_is_not_waited_for() -> None:
+    # behaviours.md §4: "Hook output is not kept; up to 10 KiB of an answer body is drained."
+    async with server() as port:
+        await run(HTTPGetAction(path="/endless", port=port), port)
     assert len(SEEN) == 1
 
 

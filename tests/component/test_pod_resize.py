@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -15,8 +16,11 @@ from glasslet.api.quantity import Quantity
 from glasslet.pods.resize.decision import Decision, Deferred, Granted, Infeasible
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
+from glasslet.runtime.spec import Resources
 from tests.builders.pod import UID, api_pod, container, sidecar
 from tests.component.pod_agent import Agent, Node, running_agent
+from tests.fakes.pod_node import FakeCgroups
+from tests.fakes.runtime import FakeRuntime
 
 pytestmark = pytest.mark.looptime
 
@@ -54,6 +58,8 @@ def says(decision: Decision) -> Node:
 
 
 async def test_what_is_granted_reaches_the_running_container_without_a_restart() -> None:
+    # behaviours.md §26: "Desired = spec, allocated = checkpoint allocated_pods_state, actuated = actuated_pods_state,
+    # actual = status resources."
     async with running_agent() as agent:
         agent.add(web())
         await ready(agent)
@@ -69,6 +75,52 @@ async def test_what_is_granted_reaches_the_running_container_without_a_restart()
         assert agent.container().resources == wanted
         assert agent.container().allocated_resources == wanted.requests
         assert condition(agent, "PodResizeInProgress") is None
+
+
+class ObservingCgroups(FakeCgroups):
+    """Notes what the container has each time the pod's own cgroup is changed."""
+
+    def __init__(self, runtime: FakeRuntime) -> None:
+        super().__init__()
+        self._runtime = runtime
+        self.steps: list[tuple[str, int, int]] = []
+
+    async def widen(self, old: Pod, new: Pod) -> None:
+        self._note("widen")
+
+    async def adjust(self, pod: Pod) -> None:
+        self._note("narrow")
+        await super().adjust(pod)
+
+    def _note(self, step: str) -> None:
+        given = self._runtime.container("main").resources
+        assert given is not None
+        self.steps.append((step, given.cpu_shares, given.memory_limit_in_bytes // 2**20))
+
+
+def completed(agent: Agent, times: int) -> bool:
+    return len(agent.events.of("ResizeCompleted")) == times
+
+
+async def test_memory_changes_before_cpu_and_the_pod_around_its_containers_first_grows_and_last_shrinks() -> None:
+    # behaviours.md §26: "Order of applying: memory before CPU; growing: pod cgroup limit, pod request, then containers
+    # (decreases first); shrinking: containers, then pod cgroup request, limit."
+    node = Node()
+    node.cgroups = cgroups = ObservingCgroups(node.runtime)
+    large = replace(resources("500m"), limits={"memory": Quantity.parse("256Mi")})
+    small = replace(resources("250m"), limits={"memory": Quantity.parse("128Mi")})
+    async with running_agent(node) as agent:
+        agent.add(web(small))
+        await ready(agent)
+        await node.runtime.update_container(
+            node.runtime.container("main").id, Resources(cpu_shares=256, memory_limit_in_bytes=128 * 2**20)
+        )
+        for times, given in enumerate((large, small), 1):
+            agent.change(resized(web(small), given, times + 1))
+            await agent.until(partial(completed, agent, times))
+    growing = [("widen", 256, 128), ("narrow", 256, 256), ("widen", 256, 256), ("narrow", 512, 256)]
+    shrinking = [("widen", 512, 256), ("narrow", 512, 128), ("widen", 512, 128), ("narrow", 256, 128)]
+    assert cgroups.steps == growing + shrinking
 
 
 async def test_the_end_is_told_with_names_and_amounts() -> None:
@@ -98,6 +150,8 @@ async def test_what_does_not_fit_now_is_deferred_and_the_container_keeps_what_it
 
 
 async def test_a_deferred_resize_is_granted_when_another_pod_is_gone() -> None:
+    # behaviours.md §26: "Retries: on pod added, updated, removed, completed resize, and periodically (first 30 s, then
+    # 3 min)."
     def judge(wanted: Pod, allocated: Pod, others: Sequence[Pod]) -> Decision:
         return Deferred(message=NO_ROOM) if others else Granted()
 
@@ -118,6 +172,7 @@ async def test_a_deferred_resize_is_granted_when_another_pod_is_gone() -> None:
 
 
 async def test_what_can_never_be_is_infeasible_and_not_tried_again() -> None:
+    # behaviours.md §26: "PodResizePending reasons Deferred, Infeasible"
     verdict = Infeasible(message="Node didn't have enough capacity: cpu, requested: 64000, capacity: 2000", detail="x")
     node = says(verdict)
     async with running_agent(node) as agent:
@@ -182,6 +237,7 @@ async def test_a_memory_limit_below_what_is_in_use_is_not_set() -> None:
 
 
 async def test_a_runtime_that_refuses_is_asked_again() -> None:
+    # behaviours.md §26: "PodResizeInProgress no reason while working, Error on failure."
     async with running_agent() as agent:
         agent.add(web())
         await ready(agent)

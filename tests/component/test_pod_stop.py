@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from glasslet.api.object import PodUID
+from glasslet.api.volume import Volume
 from glasslet.pods.lifecycle import Terminating
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
@@ -49,6 +50,7 @@ async def test_a_pods_end_takes_one_read_of_what_was_stopped_and_one_of_what_is_
 
 
 async def test_a_removed_pod_leaves_nothing_behind() -> None:
+    # behaviours.md §4: "Every stop has event Killing, `Stopping container <name>` or a longer reason"
     async with running_agent() as agent:
         one = pod()
         agent.add(one)
@@ -65,6 +67,7 @@ async def test_a_removed_pod_leaves_nothing_behind() -> None:
 
 
 async def test_a_container_that_ignores_term_is_killed_after_its_grace() -> None:
+    # behaviours.md §4: "SIGKILL after grace is done by the runtime."
     async with running_agent() as agent:
         agent.runtime.program("main", IGNORES_TERM)
         one = pod(termination_grace_period_seconds=7)
@@ -90,6 +93,46 @@ async def test_the_smaller_grace_of_a_deletion_counts() -> None:
         agent.delete(deleted(one, grace=5))
         await agent.until_finished()
         assert 5 <= agent.clock.monotonic() - began < 6
+
+
+@pytest.mark.parametrize(("later", "takes"), [(3, 3), (60, 8)])
+async def test_a_later_deletion_may_shorten_the_grace_and_never_lengthen_it(later: int, takes: int) -> None:
+    # behaviours.md §4: "A shorter deletion grace lowers the grace of the worker; ... A longer one is ignored."
+    async with running_agent() as agent:
+        agent.runtime.program("main", IGNORES_TERM)
+        one = api_pod(container(lifecycle=pre_stop_sleep(100)))
+        agent.add(one)
+        await agent.until_running("main")
+        began = agent.clock.monotonic()
+        agent.delete(deleted(one, grace=6))
+        agent.delete(deleted(one, grace=later))
+        await agent.until_finished()
+        assert takes <= agent.clock.monotonic() - began < takes + 3
+
+
+async def test_a_hook_begins_even_when_the_pod_is_deleted_by_force() -> None:
+    # behaviours.md §4: "As the worker minimum is 1 s the hook starts even at a forced delete."
+    async with running_agent() as agent:
+        one = api_pod(container(lifecycle=pre_stop("drain")))
+        agent.add(one)
+        await agent.until_running("main")
+        agent.delete(deleted(one, grace=0))
+        await agent.until_finished()
+        assert Verb.EXEC_SYNC in [call.verb for call in agent.runtime.calls]
+
+
+async def test_volumes_stay_as_long_as_a_container_runs() -> None:
+    # behaviours.md §22: "Unmount after all containers stopped"
+    async with running_agent() as agent:
+        agent.runtime.program("main", Program(term_takes=5))
+        one = pod(volumes=(Volume(name="data"),))
+        agent.add(one)
+        await agent.until_running("main")
+        agent.remove(one)
+        await asyncio.sleep(4)
+        assert set(agent.node.volumes.mounted[UID]) == {"data"}
+        await agent.until_gone()
+        assert agent.node.volumes.mounted == {}
 
 
 async def test_a_deleted_pod_that_still_runs_becomes_failed_and_is_finished() -> None:
@@ -139,6 +182,7 @@ async def test_a_pre_stop_hook_runs_first_and_eats_the_grace() -> None:
 
 
 async def test_a_pre_stop_hook_that_outlasts_the_grace_is_abandoned() -> None:
+    # behaviours.md §4: "Hook kinds: ... sleep (cut short by grace)"
     # behaviours.md §4: "preStop still running at the end of grace is abandoned, not killed."
     async with running_agent() as agent:
         agent.runtime.program("main", IGNORES_TERM)
@@ -152,6 +196,7 @@ async def test_a_pre_stop_hook_that_outlasts_the_grace_is_abandoned() -> None:
 
 
 async def test_a_failed_pre_stop_hook_is_told_without_its_output_and_the_stop_goes_on() -> None:
+    # behaviours.md §4: "Hook output is not kept; ... preStop failure: event FailedPreStopHook, stop goes on."
     async with running_agent() as agent:
         agent.runtime.commands["drain"] = Command(exit_code=1, stdout=b"secret")
         one = pod(container(lifecycle=pre_stop("drain")))

@@ -118,6 +118,7 @@ def assert_nothing_left(machine: Machine) -> None:
 async def test_an_agent_killed_at_any_step_leaves_nothing_that_the_next_one_cannot_take_up(
     tmp_path: Path, share: int
 ) -> None:
+    # behaviours.md §22: "At restart volumes are reconstructed from the pods directory."
     # Logs are not looked at: those of pods that are no more are the garbage collector's.
     killed, at = 0, share
     while await killed_and_taken_up(Machine(Path(os.path.realpath(tmp_path)) / str(at)), at):

@@ -103,6 +103,7 @@ async def test_an_empty_dir_is_an_open_directory_of_its_pod(node: Node) -> None:
 
 
 async def test_data_of_an_empty_dir_outlives_the_agent(node: Node) -> None:
+    # behaviours.md §22: "At restart volumes are reconstructed from the pods directory."
     pod = pod_with(DISK)
     path = Path((await node.prepare(pod))["data"].path)
     (path / "file").write_text("x")
@@ -127,6 +128,7 @@ async def test_a_volume_that_no_container_uses_is_not_made(node: Node) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to any group")
 async def test_an_empty_dir_belongs_to_the_pods_group(node: Node) -> None:
+    # behaviours.md §22: "emptyDir, secret, configMap, projected, downwardAPI are always done in full."
     found = await node.prepare(pod_with(DISK, MEMORY, securityContext={"fsGroup": 4711}))
     for volume in found.values():
         stat = os.stat(volume.path)
@@ -183,6 +185,7 @@ async def test_a_type_that_is_not_built_in_is_named_with_those_that_are(node: No
 
 
 async def test_a_hung_volume_is_told_and_the_others_are_tried(node: Node) -> None:
+    # behaviours.md §22: "wait for pod volumes 2 min 3 s (polled each 300 ms)"
     hung = {"name": "net", "nfs": {"server": "s", "path": "/p"}}
     assert await node.failure(pod_with(hung, DISK)) == (
         "Unable to attach or mount volumes: unmounted volumes=[net], unattached volumes=[], "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
+from glasslet.host import mounts
 from glasslet.host.layout import RootLayout
 from glasslet.host.mounts import Mounts
 from glasslet.host.threads import HostThreads
@@ -77,6 +79,27 @@ async def test_memory_holds_its_size_and_goes_with_its_pod(root: Path) -> None:
     assert not Path(path).exists()
 
 
+def test_memory_is_kept_out_of_swap_where_the_kernel_can(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # behaviours.md §16: "tmpfs volumes are mounted noswap where the kernel allows it"
+    asked: list[list[str]] = []
+    real = mounts._mount
+
+    def of_an_old_kernel(source: str, target: str, fs_type: str, flags: int, options: list[str]) -> None:
+        asked.append(options)
+        if "noswap" in options:
+            raise OSError(errno.EINVAL, "Invalid argument", target)
+        real(source, target, fs_type, flags, options)
+
+    monkeypatch.setattr(mounts, "_mount", of_an_old_kernel)
+    root.mkdir(exist_ok=True)
+    one = Mounts()
+    assert not one.keeps_out_of_swap(str(root))
+    assert mounted(root) == []
+    one.mount_tmpfs(str(root), size=4096)
+    one.unmount(str(root))
+    assert asked == [["noswap"], [], ["size=4096"]]
+
+
 async def test_huge_pages_have_the_size_that_was_asked_for(root: Path) -> None:
     if "hugetlbfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("this kernel has no huge pages")
@@ -113,6 +136,7 @@ async def test_a_mount_left_inside_a_volume_is_never_deleted_through(root: Path)
 
 
 async def test_a_part_shows_the_same_files_and_stays_when_names_are_swapped(root: Path) -> None:
+    # behaviours.md §22: "the source is bound through the opened descriptor; no later updates are seen"
     volumes = await manager(root).prepare(DISK)
     volume = Path(volumes["data"].path)
     (volume / "conf").write_text("inside")

@@ -149,6 +149,7 @@ def test_a_stateful_set_starts_and_replaces_its_pods_in_order(controlplane: Cont
 def test_a_node_port_service_is_in_the_environment_of_later_pods(
     controlplane: ControlPlane, cluster_agent: Agent
 ) -> None:
+    # behaviours.md §21: "Created before the pod only."
     ports = [{"name": "http", "port": 8080, "nodePort": 30123}, {"name": "dns", "port": 53, "protocol": "UDP"}]
     controlplane.apply(
         {

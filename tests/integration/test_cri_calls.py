@@ -206,6 +206,18 @@ async def test_an_answer_lacking_what_it_must_have_is_an_error(
             await call(at)
 
 
+@pytest.mark.parametrize(("mib", "fits"), [(15, True), (17, False)])
+async def test_an_answer_may_be_as_large_as_the_protocol_allows(tmp_path: Path, mib: int, fits: bool) -> None:
+    # behaviours.md §30: "message limit 16 MiB"
+    answers = {"ExecSync": container_pb2.ExecSyncResponse(stdout=b"x" * (mib << 20))}
+    async with edge(tmp_path, answers) as one:
+        if fits:
+            assert len((await one.runtime.exec_sync(C, ("cat",), 5)).stdout) == mib << 20
+        else:
+            with pytest.raises(RuntimeRejected, match="larger than max"):
+                await one.runtime.exec_sync(C, ("cat",), 5)
+
+
 async def test_a_pull_carries_credentials_annotations_and_the_pod(tmp_path: Path) -> None:
     """behaviours.md §8: "PullImage gets the pod annotations and the sandbox config"."""
     auth = RegistryAuth(username="me", password="secret", identity_token="i", registry_token="r", auth="a")

@@ -19,6 +19,7 @@ from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSid
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.last_known import Remembered, build_last_known
+from glasslet.assembly.memory_volumes import tell_swapped_volumes
 from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
 from glasslet.assembly.pod_cidr import pod_cidr_services
 from glasslet.assembly.pod_news import PodNews
@@ -99,6 +100,7 @@ def build_pod_side(
     news.statuses = build_statuses(foundation, cluster, api, news)
     files = build_pod_files(foundation)
     tell_resolver_limits(foundation)
+    tell_swapped_volumes(foundation)
     probes = build_probe_side(foundation, runtime, host_ips, news.probed)
     needs = _needs(foundation, runtime, host_ips, cluster, news)
     client = cluster.clients.requests if cluster is not None else None

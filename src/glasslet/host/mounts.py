@@ -48,6 +48,15 @@ class Mounts:
                 self._noswap = False  # older than Linux 6.4
         _mount("tmpfs", target, "tmpfs", 0, options)
 
+    def keeps_out_of_swap(self, folder: str) -> bool:
+        """Whether a file system in memory is never swapped here, which is tried on this folder."""
+        try:
+            self.mount_tmpfs(folder)
+            self.unmount(folder)
+        except OSError:
+            return False
+        return self._noswap
+
     def mount_hugetlbfs(self, target: str, *, page_size: str) -> None:
         """A file system of huge pages. `page_size` as in `2Mi`."""
         _mount("nodev", target, "hugetlbfs", 0, [f"pagesize={page_size.removesuffix('i')}"])

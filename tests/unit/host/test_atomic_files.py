@@ -59,6 +59,7 @@ def test_layout_is_the_one_that_programs_know(tmp_path: Path) -> None:
 
 
 def test_a_change_shows_all_new_files_and_leaves_one_version(tmp_path: Path) -> None:
+    # behaviours.md §22: "Old directory and stale links are removed after it."
     write(tmp_path, a="1", b__c="1", gone="1")
     assert write(tmp_path, a="2", b__c="1", new="2")
     assert seen(tmp_path) == {"a": "2", "b/c": "1", "new": "2"}

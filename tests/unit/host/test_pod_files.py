@@ -64,6 +64,8 @@ async def test_a_uid_that_leads_elsewhere_makes_nothing(files: PodFiles, tmp_pat
     assert not (tmp_path / "root").exists()
 
 
+# behaviours.md §19: "Then: 127.0.0.1 localhost; ::1 localhost ip6-localhost ip6-loopback; fe00::0 ip6-localnet; fe00::0
+# ip6-mcastprefix; fe00::1 ip6-allnodes; fe00::2 ip6-allrouters"
 LOCAL = """# Kubernetes-managed hosts file.
 127.0.0.1\tlocalhost
 ::1\tlocalhost ip6-localhost ip6-loopback
@@ -116,6 +118,7 @@ async def test_a_pod_without_address_has_no_hosts_file(files: PodFiles) -> None:
 
 
 async def test_a_new_address_is_written_into_the_file_that_containers_have_mounted(files: PodFiles) -> None:
+    # behaviours.md §19: "Mode 0644. Rewritten at each container start."
     pod = pod_of()
     await files.prepare(pod)
     path = Path(await files.etc_hosts(pod, ("10.0.0.7",)))
@@ -222,6 +225,7 @@ async def test_a_log_that_is_not_there_is_not_linked(files: PodFiles, tmp_path: 
 
 
 async def test_a_removed_instance_takes_its_logs_and_link_along(files: PodFiles, tmp_path: Path) -> None:
+    # behaviours.md §9: "Removing a container deletes its log files (`<log>*`) and link first."
     # behaviours.md §18: "Logs are deleted with the container"
     directory = await logged(files, tmp_path, "1.log", "1.log.20260101-000000.gz", "11.log", "2.log")
     await files.link_log(REF, "main", ID, str(directory / "1.log"))

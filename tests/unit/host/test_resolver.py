@@ -96,6 +96,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_above_the_limit_is_refused(tmp_path: Path) -> None:
+    # behaviours.md §20: "file limit 10 MiB"
     path = tmp_path / "resolv.conf"
     with path.open("wb") as file:
         file.truncate(10 * 1024 * 1024 + 1)

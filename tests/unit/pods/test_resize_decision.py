@@ -69,6 +69,7 @@ def test_static_pods_are_not_resized() -> None:
 
 
 def test_the_gate_switches_it_off() -> None:
+    # behaviours.md §26: "Gate InPlacePodVerticalScaling (beta, on)."
     assert decided(asking(given("500m")), asking(given()), ResizeRules(enabled=False)) == Infeasible(
         message="InPlacePodVerticalScaling is disabled", detail="feature_gate_off"
     )

@@ -38,6 +38,7 @@ def test_a_kill_is_never_lost(asked: list[Ask]) -> None:
 
 @given(several)
 def test_grace_only_shrinks(asked: list[Ask]) -> None:
+    # behaviours.md §4: "A shorter deletion grace lowers the grace of the worker; ... A longer one is ignored."
     kill = reduce(merge, asked).kill
     graces = [ask.kill.grace for ask in asked if ask.kill is not None and ask.kill.grace is not None]
     assert (kill.grace if kill else None) == min(graces, default=None)
@@ -62,6 +63,8 @@ def test_an_ordinary_update_asks_for_the_pod_only() -> None:
 
 
 def test_a_removal_asks_for_the_end_with_the_pods_own_grace() -> None:
+    # behaviours.md §4: "A pod that vanishes from its source without a deletion mark (manifest removed, relist after a
+    # watch gap) is stopped with its spec grace"
     assert ask_of(update(pod(), UpdateKind.REMOVE)).kill == Kill(removed=True)
 
 

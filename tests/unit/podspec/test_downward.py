@@ -95,6 +95,8 @@ def test_another_version_of_the_pod_is_refused() -> None:
     ],
 )
 def test_an_amount_is_divided_and_rounded_up(resource: str, divisor: str | None, value: str) -> None:
+    # behaviours.md §21: "resourceFieldRef: requests/limits of cpu, memory, ephemeral-storage, hugepages-*; value =
+    # ceil(quantity/divisor)"
     selector: dict[str, Any] = {"resource": resource} | ({"divisor": divisor} if divisor is not None else {})
     container = {
         "env": [{"name": "X", "valueFrom": {"resourceFieldRef": selector}}],

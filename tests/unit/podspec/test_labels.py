@@ -63,6 +63,8 @@ def annotations(container: dict[str, Any] | None = None, *, meta: Any = None, **
 
 
 def test_annotations_always_hold_hash_restarts_and_termination_message() -> None:
+    # behaviours.md §30: "Annotations: io.kubernetes.container.hash, io.kubernetes.container.restartCount,
+    # io.kubernetes.container.terminationMessagePath, io.kubernetes.container.terminationMessagePolicy"
     # behaviours.md §30: "Numbers are decimal text."
     found = annotations({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"})
     assert found == {
@@ -90,6 +92,8 @@ def test_annotations_always_hold_hash_restarts_and_termination_message() -> None
             f"{PREFIX}preStopHandler",
             '{"exec":{"command":["sh","-c","x"]}}',
         ),
+        # behaviours.md §30: "io.kubernetes.container.preStopHandler (JSON, if any),
+        # io.kubernetes.pod.terminationGracePeriod, io.kubernetes.pod.deletionGracePeriod (if deleting)"
         ({}, {"terminationGracePeriodSeconds": 0}, {}, "io.kubernetes.pod.terminationGracePeriod", "0"),
         ({}, {}, {"deletionGracePeriodSeconds": 5}, "io.kubernetes.pod.deletionGracePeriod", "5"),
     ],

@@ -111,6 +111,7 @@ def test_a_disk_is_given_with_its_permissions(read_only: bool, permissions: str)
     ],
 )
 def test_propagation_modes_are_passed_on(mode: str | None, propagation: MountPropagation) -> None:
+    # behaviours.md §22: "Mount propagation None (default, private)/HostToContainer/Bidirectional"
     assert only({"name": "data", "mountPath": "/x", "mountPropagation": mode}).propagation is propagation
 
 

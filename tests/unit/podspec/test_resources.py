@@ -46,6 +46,7 @@ def test_quota_is_a_share_of_the_period_and_at_least_a_millisecond(milli: int, p
 
 
 def test_requests_and_limits_become_shares_quota_and_memory() -> None:
+    # behaviours.md §16: "Containers get shares over CRI"
     found = given(container_of({"cpu": "250m", "memory": "64Mi"}, {"cpu": "500m", "memory": "128Mi"}))
     assert (found.cpu_shares, found.cpu_quota, found.cpu_period) == (256, 50_000, 100_000)
     assert found.memory_limit_in_bytes == 128 << 20
@@ -61,6 +62,7 @@ def test_a_zero_cpu_request_stays_zero() -> None:
 
 
 def test_nothing_asked_for_is_the_least_share_and_no_limit() -> None:
+    # behaviours.md §16: "Container: memory limit 0 is left out"
     found = given(container_of())
     assert (found.cpu_shares, found.cpu_quota, found.memory_limit_in_bytes) == (2, 0, 0)
 
@@ -201,6 +203,7 @@ def test_swap_of_v2_is_the_containers_share_of_the_nodes(container: Any, changes
 
 
 def test_no_swap_controller_means_no_swap_setting() -> None:
+    # behaviours.md §16: "Swap needs a swap controller."
     node = node_facts(cgroup_v2=True, limited_swap=True, swap_capacity=GIB, single_process_oom_kill=True)
     assert given(BURSTABLE, node=node).unified == {}
 

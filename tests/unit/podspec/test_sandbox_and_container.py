@@ -18,12 +18,14 @@ def test_a_sandbox_is_named_after_its_pod() -> None:
         sandbox_request(pod_of(meta={"annotations": {"a": "b"}}), attempt=2, cgroup_parent="/kubepods/x")
     )
     assert (found.name, found.namespace, found.uid, found.attempt) == ("web", "default", "uid-1", 2)
+    # behaviours.md §30: "Sandbox annotations: pod annotations."
     assert (found.hostname, found.cgroup_parent, found.annotations) == ("web", "/kubepods/x", {"a": "b"})
     # behaviours.md §18: "Path /var/log/pods/<namespace>_<pod>_<uid>/<container>/<restart count>.log"
     assert found.log_directory == "/var/log/pods/default_web_uid-1"
 
 
 def test_a_sandbox_on_the_host_network_has_no_host_name() -> None:
+    # behaviours.md §19: "Given to the runtime only for pod-network sandboxes."
     # behaviours.md §30: "hostname (empty on host network)"
     assert sandbox_spec(sandbox_request(pod_of(hostNetwork=True))).hostname == ""
 

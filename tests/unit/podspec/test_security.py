@@ -7,7 +7,7 @@ import pytest
 from glasslet.api.object import ContainerID
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import UserNamespace
-from glasslet.podspec.security import MASKED_PATHS, READONLY_PATHS, container_security, sandbox_security
+from glasslet.podspec.security import container_security, sandbox_security
 from glasslet.runtime.model import Image
 from glasslet.runtime.spec import ContainerSecurity, IdMapping, NamespaceMode, SecurityProfile, SELinux
 from glasslet.runtime.volume import MountedVolume
@@ -134,10 +134,15 @@ def test_no_new_privs_only_if_escalation_is_forbidden(allow: bool | None, no_new
 
 
 def test_default_proc_mount_hides_paths_of_kernel_and_machine() -> None:
+    # behaviours.md §30: "Default procMount masks /proc/asound, /proc/acpi, /proc/interrupts, ... and existing
+    # /sys/devices/system/cpu/cpu<n>/thermal_throttle; read-only: /proc/bus, /proc/fs, /proc/irq, /proc/sys,
+    # /proc/sysrq-trigger."
     throttle = "/sys/devices/system/cpu/cpu0/thermal_throttle"
     found = secured({}, node=node_facts(masked_paths=(throttle,)))
-    assert found.masked_paths == (*MASKED_PATHS, throttle)
-    assert found.readonly_paths == READONLY_PATHS
+    of_proc = "acpi asound interrupts kcore keys latency_stats sched_debug scsi timer_list timer_stats"
+    of_sys = ["/sys/devices/virtual/powercap", "/sys/firmware"]
+    assert sorted(found.masked_paths) == sorted([*(f"/proc/{name}" for name in of_proc.split()), *of_sys, throttle])
+    assert found.readonly_paths == ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
 
 def test_unmasked_proc_mount_hides_nothing() -> None:
@@ -256,6 +261,7 @@ def test_a_sandbox_is_privileged_if_any_container_is(group: str) -> None:
 
 
 def test_a_sandbox_has_the_default_profile_whatever_the_pod_says() -> None:
+    # behaviours.md §30: "seccomp RuntimeDefault; selinux, runAsUser, runAsGroup, supplementalGroupsPolicy from the pod"
     pod = pod_of(securityContext={"seccompProfile": {"type": "Unconfined"}, "runAsUser": 1, "runAsGroup": 2})
     found = sandbox_security(sandbox_request(pod))
     assert found.seccomp == SecurityProfile(kind="RuntimeDefault")
@@ -279,6 +285,8 @@ def test_a_sandbox_has_the_default_profile_whatever_the_pod_says() -> None:
 def test_namespaces_follow_the_spec_in_sandbox_and_container(
     spec: dict[str, Any], field: str, mode: NamespaceMode
 ) -> None:
+    # behaviours.md §30: "Namespaces: network POD or NODE (hostNetwork); ipc POD or NODE; pid CONTAINER, POD
+    # (shareProcessNamespace), NODE (hostPID)"
     assert getattr(sandbox_security(sandbox_request(pod_of(**spec))).namespaces, field) is mode
     assert getattr(secured(spec=spec).namespaces, field) is mode
 

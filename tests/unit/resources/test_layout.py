@@ -25,12 +25,15 @@ UID = "1234-abcd-5678-efgh"
     ],
 )
 def test_each_class_has_its_place_in_the_tree(qos: str, path: str) -> None:
+    # behaviours.md §16: "Guaranteed pods sit directly under kubepods."
     # behaviours.md §16: "Cgroup tree (cgroupfs): /kubepods/pod<uid>, /kubepods/burstable/pod<uid>,
     # /kubepods/besteffort/pod<uid>."
     assert CgroupLayout().pod(qos, UID) == path
 
 
 def test_slices_of_systemd_carry_the_names_of_those_around_them() -> None:
+    # behaviours.md §16: "systemd: kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid with _ for
+    # ->.slice."
     # behaviours.md §16: "cgroup_parent given to the runtime with systemd is the full slice path in cgroupfs form"
     layout = CgroupLayout(systemd=True)
     expected = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234_abcd_5678_efgh.slice"

@@ -97,7 +97,7 @@ def test_a_best_effort_pod_has_the_least_shares_and_no_limit() -> None:
 
 
 def test_quota_is_lifted_when_it_is_off() -> None:
-    # behaviours.md §16: "no limit = -1 / max. Off with cpuCFSQuota=false"
+    # behaviours.md §16: "no limit = -1 / max. Off with cpuCFSQuota=false and ..."
     both = resources("100m", "32Mi")
     found = limits_for(container(both, both), rules=PodRules(cpu_quota=False))
     assert files(found, 1)["cpu.cfs_quota_us"] == "-1"
@@ -111,6 +111,7 @@ def test_quota_is_a_millisecond_at_least() -> None:
 
 
 def test_another_period_scales_the_quota() -> None:
+    # behaviours.md §16: "period 100000 us (other values only with gate CustomCPUCFSQuotaPeriod)"
     both = resources("500m", "32Mi")
     found = limits_for(container(both, both), rules=PodRules(cpu_period=20_000))
     assert (found.cpu_quota, found.cpu_period) == (10_000, 20_000)

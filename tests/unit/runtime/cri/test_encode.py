@@ -158,6 +158,8 @@ def test_a_full_sandbox_fills_every_field() -> None:
 
 
 def test_a_full_container_fills_every_field() -> None:
+    # behaviours.md §30: "Container: metadata (name, attempt), image, command, args, working_dir, envs, mounts, devices,
+    # CDI devices, labels, annotations, log_path ..., stdin, stdin_once, tty, linux (resources, security_context)."
     config = encode_container(full_container())
 
     assert unset_fields(config) == set()

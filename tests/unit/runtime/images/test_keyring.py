@@ -47,6 +47,7 @@ def test_key_fits_by_host_parts_port_and_path_prefix(key: str, repository: str, 
 
 
 def test_longer_paths_come_first_and_all_that_fit_are_tried() -> None:
+    # behaviours.md §8: "longer (reverse alphabetical) keys first"
     found = users(
         "registry.example",
         "registry.example/team/app",

@@ -51,6 +51,8 @@ def failed(message: str, *, reason: str = "", code: str = "") -> ImagePullFailed
     ],
 )
 def test_errors_become_a_reason_and_a_message(errors: tuple[RuntimeCallError, ...], reason: str, message: str) -> None:
+    # behaviours.md §8: "Errors become waiting reasons ErrImagePull, RegistryUnavailable, SignatureValidationFailed,
+    # ..."
     assert pull_problem("a:1", errors)[:2] == (reason, message)
 
 

@@ -50,6 +50,7 @@ def test_no_duration_and_no_credentials_are_answers_too() -> None:
 
 # "a response of another version is an error"
 def test_another_version_is_an_error() -> None:
+    # behaviours.md §25: "Request/response credentialprovider.kubelet.k8s.io same version as configured per provider"
     with pytest.raises(PluginFailed, match=r"did not match expected apiVersion:\S+/v1, actual apiVersion:\S+/v1beta1$"):
         parse_answer(response(apiVersion="credentialprovider.kubelet.k8s.io/v1beta1"), V1)
 
