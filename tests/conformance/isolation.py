@@ -159,7 +159,7 @@ def enter_cgroup(name: str) -> None:
         group.mkdir(exist_ok=True)
         processes = [os.getpid()]
         if name == "system":  # nothing stays in the root: on v2 it could not hand out controllers
-            processes = [int(pid) for pid in (group.parent / "cgroup.procs").read_text().split()]
+            processes += [int(pid) for pid in (group.parent / "cgroup.procs").read_text().split()]
         for pid in processes:
             with contextlib.suppress(ProcessLookupError):
                 (group / "cgroup.procs").write_text(str(pid))
