@@ -71,7 +71,9 @@ class UnaryCall:
     async def call(self, path: str, message: bytes, headers: dict[str, str]) -> Answered:
         """Sends the message, gives the answer. Raises NotHTTP2 and what the wire raises."""
         named = {":method": "POST", ":scheme": "http", ":path": path, "te": "trailers", **headers}
-        block = b"".join(encode_header(name, value) for name, value in named.items())
+        # RFC 9113 section 8.3: pseudo-headers come first. Go's server resets a stream on which they do not.
+        ordered = sorted(named.items(), key=lambda header: not header[0].startswith(":"))
+        block = b"".join(encode_header(name, value) for name, value in ordered)
         body = struct.pack(">BI", 0, len(message)) + message
         await self._wire.send(
             frame(_HEADERS, _END_HEADERS, block, stream=_STREAM) + frame(_DATA, _END_STREAM, body, stream=_STREAM)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasslet.probes.grpc_call import Answered, NotHTTP2, UnaryCall, frame
+from glasslet.probes.grpc_call import PREFACE, Answered, NotHTTP2, UnaryCall, frame
 from glasslet.probes.hpack import BadHeaders, HeaderDecoder, decompress, encode_header
 
 SETTINGS = frame(4, 0, b"", stream=0)
@@ -59,6 +59,18 @@ async def test_headers_may_be_padded_ranked_and_continued() -> None:
     block = b"\x88" + encode_header("grpc-status", "5")
     padded = frame(1, 0x1 | 0x8 | 0x20, b"\x03" + b"\0" * 5 + block[:4] + b"\0" * 3, stream=1)
     assert (await called(padded, frame(9, 0x4, block[4:], stream=1))).code == 5
+
+
+async def test_pseudo_headers_come_before_all_others() -> None:
+    wire = Wire(SETTINGS, OK_HEAD, SERVING, trailers(grpc_status="0"))
+    call = UnaryCall(wire)
+    await call.greet()
+    await call.call("/x", b"", {":authority": "a:1", "user-agent": "me"})
+    # What is before: the preface, the settings, the acknowledgement. A head of a frame has nine bytes.
+    sent = wire.heard.removeprefix(PREFACE)[18:]
+    names = list(HeaderDecoder().decode(sent[9 : 9 + int.from_bytes(sent[:3], "big")]))
+    # RFC 9113 section 8.3: "All pseudo-header fields MUST appear in a field block before all regular field lines."
+    assert names == [":method", ":scheme", ":path", ":authority", "te", "user-agent"]
 
 
 async def test_pings_and_settings_are_answered_meanwhile() -> None:
