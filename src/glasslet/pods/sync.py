@@ -92,6 +92,10 @@ class PodSync:
             if not found.actions:
                 self._unstalled(memory)
                 return Quiet(waits=found.waits, next_at=found.next_at)
+            if not self._observed.settled(memory.ref.uid):
+                if (held := await self._look_again(memory)) is not None:
+                    return held
+                continue
             if found.actions == done and seen is self._observed.get(memory.ref.uid):
                 return self._stalled(memory, found)
             still_waits(found.waits)
@@ -117,6 +121,18 @@ class PodSync:
             self._recorder.decided("the last agent's start broke off: again", containers=[a.name for a in broken])
             await self._executor.run(memory, broken)
         memory.known = True
+
+    async def _look_again(self, memory: PodMemory) -> Quiet | None:
+        """Nothing is done on a view that a failed read left behind: what was started may run unseen. None: read."""
+        try:
+            await self._observed.refresh(memory.ref.uid)
+        except RuntimeCallError as error:
+            why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
+            self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+            until = memory.holds[POD_LEVEL].until
+            wait = PlannedWait(kind=WaitKind.BACK_OFF, on=why, until=until)
+            return Quiet(waits=(wait,), next_at=until)
+        return None
 
     def _input(self, memory: PodMemory, keeper: StatusKeeper) -> PlanInput:
         observed = self._observed.get(memory.ref.uid)

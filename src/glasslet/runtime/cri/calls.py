@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc.aio import AioRpcError, Channel
 
 from glasslet.record.recorder import Recorder
@@ -15,7 +15,7 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.messages import methods_of
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.errors import RuntimeCallError, RuntimeRejected
 
 
 class RuntimeMetrics(Protocol):
@@ -32,13 +32,12 @@ class Calls:
         self._recorder = recorder
         self._metrics = metrics
         self._stubs: dict[str, Any] = {}
+        self._answers: dict[str, type[Message]] = {}
         for name, method in methods_of(service).items():
             kind = channel.unary_stream if name == Verb.GET_CONTAINER_EVENTS else channel.unary_unary
-            self._stubs[name] = kind(
-                method.path,
-                request_serializer=method.request.SerializeToString,
-                response_deserializer=method.response.FromString,
-            )
+            # Answers are taken as bytes: the library would log what it cannot decode and hand on None.
+            self._stubs[name] = kind(method.path, request_serializer=method.request.SerializeToString)
+            self._answers[name] = method.response
 
     async def call(self, verb: Verb, request: Message, *, timeout: float | None) -> Any:
         """The answer, or a RuntimeCallError. `timeout` in seconds; None waits for as long as it takes."""
@@ -46,7 +45,10 @@ class Calls:
         failure: RuntimeCallError | None = None
         with self._recorder.wait(WaitKind.CRI_CALL, on=verb.value):
             try:
-                return await self._stubs[verb](request, timeout=timeout)
+                return self._answers[verb].FromString(await self._stubs[verb](request, timeout=timeout))
+            except DecodeError as error:
+                failure = unreadable(verb)
+                raise failure from error
             except AioRpcError as error:
                 late = timeout is not None and time.perf_counter() - started >= timeout - _CLOCKS_DIFFER
                 failure = _failure(verb, error, gave_up_after=timeout if late else None)
@@ -62,7 +64,10 @@ class Calls:
         call = self._stubs[verb](request)
         try:
             async for answer in call:
-                yield answer
+                yield self._answers[verb].FromString(answer)
+        except DecodeError as error:
+            failure = unreadable(verb)
+            raise failure from error
         except AioRpcError as error:
             failure = _failure(verb, error)
             raise failure from error
@@ -70,6 +75,11 @@ class Calls:
             call.cancel()
             kind = type(failure).__name__ if failure is not None else None
             self._metrics.operation(verb, time.perf_counter() - started, kind)
+
+
+def unreadable(verb: Verb) -> RuntimeRejected:
+    """The error for an answer that is no message of the protocol."""
+    return RuntimeRejected(verb, "the runtime's answer cannot be decoded", code="UNREADABLE")
 
 
 _CLOCKS_DIFFER = 0.01

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
+from google.protobuf.message import DecodeError
 from grpc.aio import AioRpcError, Channel
 
 from glasslet.runtime.cri._generated import containerd_events_pb2, containerd_task_events_pb2
+from glasslet.runtime.cri.calls import unreadable
 from glasslet.runtime.cri.hints import Due, Settled, Wanted, scheduled_hints
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
@@ -32,20 +34,22 @@ class ContainerdEvents:
         self._subscribe = channel.unary_stream(
             "/containerd.services.events.v1.Events/Subscribe",
             request_serializer=containerd_events_pb2.SubscribeRequest.SerializeToString,
-            response_deserializer=containerd_events_pb2.Envelope.FromString,
         )
 
     async def __call__(self, wanted: Wanted) -> AsyncIterator[RuntimeHint]:
         """Endless; raises RuntimeCallError (UNIMPLEMENTED where the runtime is no containerd)."""
-        async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled, wanted):
-            yield hint
+        try:
+            async for hint in scheduled_hints(self._envelopes(), due_of_envelope, self._settled, wanted):
+                yield hint
+        except DecodeError as error:
+            raise unreadable(Verb.GET_CONTAINER_EVENTS) from error
 
     async def _envelopes(self) -> AsyncGenerator[containerd_events_pb2.Envelope, None]:
         request = containerd_events_pb2.SubscribeRequest(filters=_FILTERS)
         call = self._subscribe(request, metadata=(("containerd-namespace", NAMESPACE),))
         try:
             async for envelope in call:
-                yield envelope
+                yield containerd_events_pb2.Envelope.FromString(envelope)
         except AioRpcError as error:
             raise translate(Verb.GET_CONTAINER_EVENTS, error.code(), error.details() or "") from error
         finally:
