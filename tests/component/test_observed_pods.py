@@ -274,7 +274,8 @@ async def test_a_read_that_failed_is_tried_again_by_the_next_full_list() -> None
     uid, _, container = await start_pod(runtime)
     async with world(runtime) as w:
         await asyncio.sleep(5)
-        runtime.fail(Verb.LIST_CONTAINERS, RuntimeUnavailable("ListContainers", "busy"), only=lambda s: s == uid)
+        for verb, subject in ((Verb.LIST_CONTAINERS, uid), (Verb.CONTAINER_STATUS, container)):
+            runtime.fail(verb, RuntimeUnavailable(verb, "busy"), only=lambda asked, subject=subject: asked == subject)
         runtime.kill(container, code=4)
         await asyncio.sleep(1)
         assert not w.observed.settled(uid)
@@ -401,6 +402,50 @@ def ref(name: str = "web") -> PodRef:
 
 def calls_of(runtime: FakeRuntime, before: int) -> list[Verb]:
     return [call.verb for call in runtime.calls[before:]]
+
+
+async def test_after_the_end_of_a_known_container_one_call_reads_just_that_container() -> None:
+    runtime = FakeRuntime()
+    uid, _, container = await start_pod(runtime)
+    async with world(runtime) as w:
+        await asyncio.sleep(2)
+        before = len(runtime.calls)
+        runtime.kill(container, code=3)
+        runtime.send_hint(RuntimeHint(id=container, uid=uid, kind="container_stopped"))
+        await asyncio.sleep(1)
+        assert calls_of(runtime, before) == [Verb.CONTAINER_STATUS]
+        assert w.observed.settled(uid)
+        pod = w.observed.get(uid)
+        assert pod is not None
+        assert pod.containers[0].exit_code == 3
+
+
+async def test_when_the_sandbox_ends_with_its_container_the_whole_pod_is_read() -> None:
+    runtime = FakeRuntime()
+    uid, sandbox, container = await start_pod(runtime)
+    async with world(runtime) as w:
+        await asyncio.sleep(2)
+        before = len(runtime.calls)
+        runtime.kill(container, code=3)
+        runtime.kill_sandbox(sandbox)
+        await asyncio.sleep(1)
+        assert calls_of(runtime, before)[0] is Verb.LIST_POD_SANDBOX
+        pod = w.observed.get(uid)
+        assert pod is not None
+        assert (pod.sandboxes[0].ready, pod.containers[0].exit_code, w.observed.settled(uid)) == (False, 3, True)
+
+
+async def test_a_container_that_cannot_be_read_alone_is_read_with_its_pod() -> None:
+    runtime = FakeRuntime()
+    uid, _, container = await start_pod(runtime)
+    async with world(runtime) as w:
+        await asyncio.sleep(2)
+        runtime.fail(Verb.CONTAINER_STATUS, RuntimeUnavailable("ContainerStatus", "busy"))
+        runtime.kill(container, code=3)
+        await asyncio.sleep(1)
+        pod = w.observed.get(uid)
+        assert pod is not None
+        assert (pod.containers[0].exit_code, w.observed.settled(uid)) == (3, True)
 
 
 async def test_after_an_own_change_one_call_reads_just_what_was_made() -> None:

@@ -6,6 +6,7 @@ goes forward (created, started, stopped, removed), so a hint of a step that was 
 
 from __future__ import annotations
 
+from glasslet.api.object import ContainerID
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.runtime.protocols import RuntimeHint
 
@@ -22,6 +23,13 @@ def is_news(hint: RuntimeHint, pod: ObservedPod | None) -> bool:
     if known is None:
         return not is_over(hint)
     return known < told
+
+
+def told_container(hint: RuntimeHint, pod: ObservedPod | None) -> ContainerID | None:
+    """The known container that started or ended, if that is all the hint tells: reading it alone will do."""
+    if pod is None or hint.kind not in ("container_started", "container_stopped"):
+        return None
+    return next((container.id for container in pod.containers if container.id == hint.id), None)
 
 
 def further(one: RuntimeHint, other: RuntimeHint) -> RuntimeHint:

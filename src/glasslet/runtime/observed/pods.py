@@ -29,7 +29,7 @@ from glasslet.runtime.observed.diff import changes
 from glasslet.runtime.observed.gate import Gate
 from glasslet.runtime.observed.health import THRESHOLD, Freshness
 from glasslet.runtime.observed.hints import HintStream
-from glasslet.runtime.observed.news import is_news, is_over
+from glasslet.runtime.observed.news import is_news, is_over, told_container
 from glasslet.runtime.observed.own_changes import OwnChanges
 from glasslet.runtime.observed.parts import Part, PartRead, ReadOrder, with_part, with_parts
 from glasslet.runtime.observed.reads import PodReads
@@ -95,6 +95,7 @@ class ObservedPods:
         self._owners: dict[str, PodUID] = {}
         self._unread: dict[PodUID, float] = {}
         self._reading: set[PodUID] = set()
+        self._alone: dict[PodUID, RuntimeHint] = {}
         self._order = ReadOrder()
         self._own = OwnChanges(judge=self._judge, ask=self._relist_due_now, patience=self._periods.stranger)
         self._subscribers: list[Subscriber] = []
@@ -195,8 +196,16 @@ class ObservedPods:
         if uid is None:
             if not is_over(hint):
                 self._relist_due_now()
-        elif is_news(hint, self._pods.get(uid)):
-            self._reread(uid, delay=self._periods.settle)
+        elif is_news(hint, known := self._pods.get(uid)):
+            if self._alone.get(uid) == hint:
+                return  # just being looked at
+            container = told_container(hint, known)
+            if known is None or container is None or uid in self._unread or self._group is None:
+                self._reread(uid, delay=self._periods.settle)
+                return
+            self._unread[uid], self._alone[uid] = self._clock.monotonic(), hint
+            pod = PodRef(known.namespace, known.name, uid)
+            self._group.create_task(self._read_alone(pod, container, hint), name=f"observe: container of pod {uid}")
 
     def _is_wanted(self, hint: RuntimeHint) -> bool:
         """Whether the hint is worth a question to the runtime: not what is known, nor what an own call will read."""
@@ -293,6 +302,31 @@ class ObservedPods:
         except Exception:
             # One pod's oddity must not end the observation of all others.
             logger.exception("reading a pod from the runtime failed", extra={"pod_uid": uid})
+
+    async def _read_alone(self, pod: PodRef, container: ContainerID, hint: RuntimeHint) -> None:
+        """Reads the only thing that a hint told of. Where that is not enough, the whole pod is read."""
+        marked = self._unread[pod.uid]
+        try:
+            with working_for(pod):
+                async with self._gate.enter():
+                    if pod.uid in self._reading:
+                        return  # more was told of the pod: what happened to its container is half of the truth
+                    known = await self.refresh_container(pod, container)
+        except RuntimeCallError as error:
+            logger.info("container could not be read alone", extra={"pod_uid": pod.uid, "error": str(error)})
+            self._reread(pod.uid)
+        except Exception:
+            logger.exception("reading a container from the runtime failed", extra={"pod_uid": pod.uid})
+        else:
+            if is_news(hint, known):
+                self._reread(pod.uid, delay=self._periods.settle)
+            elif self._unread.get(pod.uid) == marked and not self._whole_read_comes(pod.uid):
+                del self._unread[pod.uid]
+        finally:
+            del self._alone[pod.uid]
+
+    def _whole_read_comes(self, uid: PodUID) -> bool:
+        return uid in self._reading or self._reads.under_way(uid)
 
     # -- taking in ---------------------------------------------------------------------------------------------------
 
