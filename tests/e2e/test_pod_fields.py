@@ -257,3 +257,20 @@ def test_a_container_above_its_memory_limit_is_reported_oom_killed(controlplane:
     found = controlplane.wait_for("hungry", lambda pod: phase(pod) == "Failed", seconds=SECONDS)
     assert (ended(found).get("reason"), ended(found).get("exitCode")) == ("OOMKilled", 137)
     assert "signal" not in ended(found)
+
+
+def test_an_init_container_above_its_limit_is_reported_too_and_the_pod_fails(
+    controlplane: ControlPlane, agent: Agent
+) -> None:
+    # behaviours.md §3: "Reason OOMKilled counts as failed even with exit code 0."
+    pod = pod_with("hungry-init", "true", {}, {})
+    limits = {"limits": {"memory": "24Mi", "cpu": "1"}}
+    hungry = pod["spec"]["containers"][0] | {"name": "eats", "resources": limits, "command": ["tail", "/dev/zero"]}
+    pod["spec"]["initContainers"] = [hungry]
+    controlplane.apply(pod)
+    found = controlplane.wait_for("hungry-init", lambda pod: phase(pod) == "Failed", seconds=SECONDS)
+    assert found is not None
+    [status] = found["status"]["initContainerStatuses"]
+    assert (status["state"]["terminated"]["reason"], status["state"]["terminated"]["exitCode"]) == ("OOMKilled", 137)
+    [main] = found["status"]["containerStatuses"]
+    assert main["state"]["waiting"]["reason"] == "PodInitializing"

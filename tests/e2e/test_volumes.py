@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import Agent
+from tests.fakes.cgroups import RealRoot, real_root
+from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, is_ready
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
@@ -31,6 +35,23 @@ def _cleared(controlplane: ControlPlane) -> Iterator[None]:
             controlplane.kubectl(
                 "patch", kind, "disk", "--type=merge", "-p", '{"metadata":{"finalizers":null}}', check=False
             )
+
+
+@pytest.fixture
+def root() -> Iterator[RealRoot]:
+    with real_root() as made:
+        yield made
+
+
+@pytest.fixture
+def holding_agent(
+    controlplane: ControlPlane, containerd: PrivateContainerd, root: RealRoot, tmp_path: Path
+) -> Iterator[Agent]:
+    """One that holds its pods in cgroups."""
+    settings = {"cgroupRoot": root.path, "cgroupsPerQOS": True, "enforceNodeAllocatable": ["pods"]}
+    one = cluster_member(controlplane, containerd, tmp_path, **settings)
+    with joined(controlplane, containerd, one):
+        yield one
 
 
 def until(happens: Callable[[], bool], seconds: float = 240.0) -> None:
@@ -57,15 +78,17 @@ def mounted_below(root: Path) -> list[str]:
         return [line.split()[4] for line in table if line.split()[4].startswith(f"{os.path.realpath(root)}/")]
 
 
-def cgroups_of(uids: set[str]) -> list[str]:
-    found = []
-    for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        found += [f"{folder}/{name}" for name in names if any(uid in name for uid in uids)]
-    return found
+def assert_nothing_left(agent: Agent, root: RealRoot, names: str, uids: set[str]) -> None:
+    """Once the folders of pods are gone. `names`: how the pods' names begin."""
+    assert mounted_below(agent.root) == []
+    until(lambda: root.pods() == {})
+    until(lambda: not any(uid in name for name in os.listdir(agent.logs) for uid in uids))
+    links = Path("/var/log/containers")
+    assert [link for link in (links.iterdir() if links.exists() else ()) if link.name.startswith(names)] == []
 
 
 def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
-    controlplane: ControlPlane, cluster_agent: Agent
+    controlplane: ControlPlane, holding_agent: Agent, root: RealRoot
 ) -> None:
     controlplane.apply(*(config_map(number, "old") for number in range(MAPS)))
     bodies = []
@@ -79,8 +102,9 @@ def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
         bodies.append(body)
     controlplane.apply(*bodies)
     uids = {uid_of(controlplane, f"many-{pod}") for pod in range(PODS)}
-    root = Path(cluster_agent.root)
-    shown = [path / "key" for uid in uids for path in (root / "pods" / uid).glob("volumes/*configmap/*")]
+    assert root.pods().keys() == uids
+    pods = holding_agent.root / "pods"
+    shown = [path / "key" for uid in uids for path in (pods / uid).glob("volumes/*configmap/*")]
     assert len(shown) == PODS * MAPS
     assert {path.read_text() for path in shown} == {"old"}
     controlplane.apply(*(config_map(number, "new") for number in range(MAPS)))
@@ -89,12 +113,55 @@ def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
     assert inside.strip() == "new" * MAPS
 
     controlplane.kubectl("delete", "pod", *(f"many-{pod}" for pod in range(PODS)), "--grace-period=1", "--wait=false")
-    until(lambda: not any((root / "pods" / uid).exists() for uid in uids))
-    assert [path for path in mounted_below(root) if any(uid in path for uid in uids)] == []
-    until(lambda: cgroups_of(uids) == [])
-    until(lambda: not any(uid in name for name in os.listdir(cluster_agent.logs) for uid in uids))
-    links = Path("/var/log/containers")
-    assert [link for link in (links.iterdir() if links.exists() else ()) if link.name.startswith("many-")] == []
+    until(lambda: not any((pods / uid).exists() for uid in uids))
+    assert_nothing_left(holding_agent, root, "many-", uids)
+
+
+def test_an_agent_killed_again_and_again_while_pods_come_and_go_leaves_nothing_of_them(
+    controlplane: ControlPlane, holding_agent: Agent, root: RealRoot
+) -> None:
+    chance = random.Random(7)
+    names = [f"dying-{number}" for number in range(4)]
+    controlplane.apply(*(config_map(number, "value") for number in range(5)))
+    controlplane.apply(*(with_every_volume(name) for name in names))
+    for _ in range(4):
+        time.sleep(chance.uniform(0.3, 1.5))
+        holding_agent.kill()
+        holding_agent.start()
+    uids = {uid_of(controlplane, name) for name in names}
+    for name in names:
+        found = controlplane.get("pod", name)
+        assert found is not None
+        assert [status["restartCount"] for status in found["status"]["containerStatuses"]] == [0]
+    shown = controlplane.kubectl("exec", names[0], "--", "sh", "-c", "cat /etc/v*/key; df -P /mem | tail -n 1")
+    assert shown.startswith("value" * 5 + "tmpfs")
+    assert root.pods().keys() == uids
+    # A file system in memory and a part, for each pod.
+    assert len(mounted_below(holding_agent.root)) == 2 * len(names)
+
+    controlplane.kubectl("delete", "pod", *names, "--grace-period=1", "--wait=false")
+    for _ in range(4):
+        time.sleep(chance.uniform(0.1, 0.8))
+        holding_agent.kill()
+        holding_agent.start()
+    until(lambda: not controlplane.pods().keys() & set(names))
+    until(lambda: not any((holding_agent.root / "pods" / uid).exists() for uid in uids))
+    assert_nothing_left(holding_agent, root, "dying-", uids)
+
+
+def with_every_volume(name: str) -> dict[str, Any]:
+    """A pod with files, memory, a directory and a part of it."""
+    body = api_pod(name)
+    sources = [{"name": f"v{n}", "configMap": {"name": f"conf-{n}"}} for n in range(5)]
+    body["spec"]["volumes"] = [
+        *sources,
+        {"name": "mem", "emptyDir": {"medium": "Memory"}},
+        {"name": "disk", "emptyDir": {}},
+    ]
+    mounts = [{"name": f"v{n}", "mountPath": f"/etc/v{n}"} for n in range(5)]
+    mounts += [{"name": "mem", "mountPath": "/mem"}, {"name": "disk", "mountPath": "/part", "subPath": "a/b"}]
+    body["spec"]["containers"][0]["volumeMounts"] = mounts
+    return body
 
 
 def test_a_claimed_directory_of_the_node_outlives_its_pod(
