@@ -78,6 +78,17 @@ def value(root: RealRoot, name: str, what: str) -> str:
     return found.split()[0]
 
 
+def container_values(root: RealRoot, pod: str) -> tuple[int, ...]:
+    """(shares, quota, bytes) of the pod's only container, which asks for no less than the sandbox beside it."""
+    children = root.tree.children(root.path + pod)
+    assert len(children) == 2
+    whats = ("cpu", "quota", "memory")
+    found = [tuple(int(value(root, f"{pod}/{child}", what)) for what in whats) for child in children]
+    sandbox, main = sorted(found, key=lambda values: (values[0], values[1] >= 0))
+    assert sandbox == (2, -1, int(NO_LIMIT["memory"]))
+    return main
+
+
 def share(root: RealRoot, shares: int) -> str:
     return str(shares if root.tree.version == 1 else cpu_weight(shares))
 
@@ -127,6 +138,14 @@ async def test_every_class_has_its_values_in_the_files_of_the_kernel(agent: Agen
         "unlimited": "/kubepods/burstable",
         "besteffort": "/kubepods/besteffort",
     }
+    # behaviours.md §16: "Containers get shares over CRI; newer runtimes use another curve."
+    if root.tree.version == 1:
+        assert {name: container_values(root, place(root, rows, name)) for name in names} == {
+            "guaranteed": (102, 10_000, 32 * MI),
+            "limited": (51, 20_000, 48 * MI),
+            "unlimited": (153, -1, int(NO_LIMIT["memory"])),
+            "besteffort": (2, -1, int(NO_LIMIT["memory"])),
+        }
     # behaviours.md §16: "QoS level: Burstable shares = sum of its pods' requests (at least 2), BestEffort 2"
     await until(lambda: value(root, "/kubepods/burstable", "cpu") == share(root, 204))
     assert value(root, "/kubepods/besteffort", "cpu") == share(root, 2)
