@@ -18,9 +18,11 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.host.mounts import Mounts
 from glasslet.host.sub_path import bind_sub_path, release_sub_paths
+from glasslet.host.tree import remove_own_tree
 from glasslet.runtime.volume import MountedVolume, SubPath
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.ownership import give_to_group
 from tests.builders.podspec import pod_of
 from tests.component.volume_world import Machine, Steps
 
@@ -104,6 +106,39 @@ def test_no_swap_of_a_directory_for_a_link_leads_a_sub_path_out_of_its_volume(ma
     release_sub_paths(mounts, str(parts))
     assert sorted(path.name for path in away.rglob("*")) == before
     assert bound > 0
+
+
+def of_the_node(away: Path) -> list[tuple[str, int, int]]:
+    """Names, groups and modes of what must stay as it is."""
+    return sorted((path.name, path.stat().st_gid, path.stat().st_mode) for path in (away, *away.rglob("*")))
+
+
+def test_no_swap_gives_files_of_the_node_to_the_group_of_a_pod(machine: Machine) -> None:
+    volume, away = machine.root / "volume", machine.root / "away"
+    for folder in (volume / "dir", away):
+        (folder / "sub").mkdir(parents=True)
+        (folder / "sub" / "file").touch(0o600)
+    before = of_the_node(away)
+    with swapping(volume / "dir", volume / "was", away):
+        for _ in range(ROUNDS):
+            give_to_group(str(volume), 4711)
+    assert of_the_node(away) == before
+    give_to_group(str(volume), 4711)
+    assert {path.lstat().st_gid for path in volume.rglob("*")} == {4711}
+
+
+def test_no_swap_leads_the_removal_of_a_volume_to_files_of_the_node(machine: Machine) -> None:
+    away = machine.root / "away"
+    (away / "sub").mkdir(parents=True)
+    (away / "sub" / "file").touch()
+    before = of_the_node(away)
+    for number in range(ROUNDS):
+        volume = machine.root / f"volume-{number}"
+        (volume / "dir" / "sub").mkdir(parents=True)
+        (volume / "dir" / "sub" / "file").touch()
+        with swapping(volume / "dir", volume / "was", away), suppress(OSError):
+            remove_own_tree(str(volume))
+    assert of_the_node(away) == before
 
 
 UPWARD = "../../../../../evil"

@@ -11,7 +11,7 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
-from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.host.layout import LogLayout, RootLayout, UnsafePath
 from glasslet.host.pod_files import PodFiles
 from glasslet.podspec.hostname import pod_hostname
 from tests.builders.observed import exited_container
@@ -62,6 +62,27 @@ async def test_a_uid_that_leads_elsewhere_makes_nothing(files: PodFiles, tmp_pat
     with pytest.raises(OSError, match="pod uid"):
         await files.prepare(pod_of(meta={"uid": "../../elsewhere"}))
     assert not (tmp_path / "root").exists()
+
+
+UPWARD = "../../../../evil"
+
+
+@pytest.mark.parametrize(
+    ("name", "meta"),
+    [(name, {}) for name in ("..", UPWARD, "a/b", "", "x" * 300, "with\0zero")]
+    + [("main", {field: name}) for field in ("name", "namespace") for name in (UPWARD, "a/b", "x" * 300, "with\0zero")],
+)
+async def test_names_that_lead_elsewhere_make_nothing_there(
+    files: PodFiles, tmp_path: Path, name: str, meta: dict[str, str]
+) -> None:
+    pod = pod_of(TERMINATION | {"name": name}, meta=meta)
+    with pytest.raises(UnsafePath, match="cannot be a file name"):
+        await files.prepare(pod)
+    if not meta:
+        with pytest.raises(UnsafePath, match="container name"):
+            await files.termination_log(pod, pod.spec.containers[0])
+    assert {path.name for path in tmp_path.iterdir()} <= {"node-hosts", "root", "logs"}
+    assert [path.name for path in (tmp_path / "root").rglob("*")].count("evil") == 0
 
 
 # behaviours.md §19: "Then: 127.0.0.1 localhost; ::1 localhost ip6-localhost ip6-loopback; fe00::0 ip6-localnet; fe00::0
