@@ -45,6 +45,8 @@ async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSS
         certificate, key = identity.files()
     else:
         certificate, key = await foundation.serving_pair.files()
+        if foundation.serving_pair.finding:
+            foundation.record.finding(foundation.serving_pair.finding)
     client_ca = configuration.authentication.x509.client_ca_file
     files = TLSFiles(certificate, key, client_ca, awaited=identity is not None)
     options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))

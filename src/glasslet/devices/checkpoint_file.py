@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from glasslet.devices.checkpoint import FILE, BadCheckpoint, Checkpoint, decode
-from glasslet.host.files import write_atomically
+from glasslet.host.files import move_aside, write_atomically
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
@@ -38,17 +38,16 @@ class CheckpointFile:
 
     def read(self) -> Checkpoint | None:
         """What an earlier agent left. One that cannot be trusted is moved aside and counts as none: then nobody has
-        anything, and containers that run keep what they were started with. Raises OSError."""
+        anything, and containers that run keep what they were started with."""
         try:
             with open(self.path, "rb") as file:
                 content = file.read()
             known = decode(content)
         except FileNotFoundError:
             return None
-        except BadCheckpoint as error:
-            aside = f"{self.path}.damaged"
-            self._recorder.finding(f"{self.path}: {error}; who has which devices is not known, moved to {aside}")
-            os.replace(self.path, aside)
+        except (BadCheckpoint, OSError) as error:
+            became = move_aside(self.path)
+            self._recorder.finding(f"{self.path}: {error}; who has which devices is not known, {became}")
             return None
         self._written = content
         return known

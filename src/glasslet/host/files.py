@@ -58,7 +58,6 @@ class Damaged(NamedTuple):
     """A state file that cannot be trusted, kept for a person to look at. `why` is worth a finding."""
 
     why: str
-    moved_to: str
 
 
 def write_checked(path: str, data: bytes) -> None:
@@ -67,19 +66,34 @@ def write_checked(path: str, data: bytes) -> None:
 
 
 def read_checked(path: str) -> Intact | Absent | Damaged:
-    """Reads what `write_checked` wrote. A damaged file is moved aside, so that the next start is not troubled again."""
+    """Reads what `write_checked` wrote. A damaged file is moved aside, so that the next start is not troubled again; so
+    is a directory in its place, which no write could ever replace."""
     try:
         with open(path, "rb") as file:
             content = file.read()
     except FileNotFoundError:
         return Absent()
+    except IsADirectoryError:
+        return Damaged(f"{path}: a directory is in its place, {move_aside(path)}")
     head, newline, data = content.partition(b"\n")
     if newline and head == _MAGIC + hashlib.sha256(data).hexdigest().encode():
         return Intact(data)
-    moved_to = f"{path}.damaged"
-    os.replace(path, moved_to)
     why = "checksum does not match" if content.startswith(_MAGIC) else "no checksum line"
-    return Damaged(f"{path}: {why}, moved to {moved_to}", moved_to)
+    return Damaged(f"{path}: {why}, {move_aside(path)}")
+
+
+def move_aside(path: str) -> str:
+    """Gives a file that cannot be trusted, or whatever is in its place, another name. What became of it, in words for a
+    finding; never raises, because a file that stays is no reason not to start."""
+    taken = f"{path}.damaged"
+    for moved_to in (taken, f"{taken}-{secrets.token_hex(4)}"):
+        try:
+            os.replace(path, moved_to)
+        except OSError as error:
+            why = error.strerror or str(error)
+        else:
+            return f"moved to {moved_to}"
+    return f"cannot be moved aside: {why}"
 
 
 def make_directory(path: str, mode: int) -> None:

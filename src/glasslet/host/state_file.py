@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from glasslet.api.codec import DecodeError, decode, encode
-from glasslet.host.files import Damaged, Intact, read_checked, write_checked
+from glasslet.host.files import Damaged, Intact, move_aside, read_checked, write_checked
 
 
 class Versioned(Protocol):
@@ -48,9 +48,10 @@ class StateFile(Generic[T]):
         try:
             state = decode(found.data, self._kind)
         except DecodeError as error:
-            return self._lost(f"{self.path}: {error}")
+            return self._lost(f"{self.path}: {error}; {move_aside(self.path)}")
         if state.version != self._version:
-            return self._lost(f"{self.path} has version {state.version}, want {self._version}")
+            why = f"{self.path} has version {state.version}, want {self._version}"
+            return self._lost(f"{why}; {move_aside(self.path)}")
         return state
 
     def write(self, state: T) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import ssl
 import subprocess
 import sys
 
+from glasslet.host.files import move_aside
 from glasslet.server.tls import BadTLSFile
 
 
@@ -20,12 +22,14 @@ class ServingPair:
         self._cert_dir = cert_dir
         self._host = host
         self._maker: subprocess.Popen[bytes] | None = None
+        self.finding = ""
+        """What is to be told of the pair that an earlier agent made."""
 
     def begin(self) -> None:
         """Starts to make the pair where it is needed; does not wait.
 
         Raises BadTLSFile when only one of the two is there, or none can be made."""
-        if not any(self._configured) and not _is_there(*self._own()):
+        if not any(self._configured) and (not _is_there(*self._own()) or self._move_damaged_aside()):
             try:
                 os.makedirs(self._cert_dir, mode=0o755, exist_ok=True)
             except OSError as error:
@@ -51,6 +55,20 @@ class ServingPair:
             await self._made(self._maker)
         return self._own()
 
+    def _move_damaged_aside(self) -> bool:
+        """Whether the pair that is there is none. The agent made it itself, so it can make another."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._own(), password=_no_password)
+        except ValueError:
+            return False  # encrypted, so not made here: whoever put it there is told later
+        except OSError as error:
+            became = [move_aside(path) for path in self._own()]
+            self.finding = (
+                f"serving certificate {self._own()[0]}: {error}; made anew, the old pair: {', '.join(became)}"
+            )
+            return True
+        return False
+
     def _own(self) -> tuple[str, str]:
         return os.path.join(self._cert_dir, "kubelet.crt"), os.path.join(self._cert_dir, "kubelet.key")
 
@@ -63,6 +81,10 @@ class ServingPair:
         if maker.returncode != 0:
             last = said.decode("utf-8", "replace").strip().rpartition("\n")[2]
             raise BadTLSFile(f"self-signed certificate {self._own()[0]}: {last}")
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted")
 
 
 def _is_there(certificate: str, key: str) -> bool:

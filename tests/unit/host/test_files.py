@@ -75,7 +75,7 @@ def test_a_damaged_file_is_moved_aside(tmp_path: Path, damage: bytes | None) -> 
     path.write_bytes(path.read_bytes()[:-1] if damage is None else damage)
     found = read_checked(str(path))
     assert isinstance(found, Damaged)
-    assert Path(found.moved_to).exists()
+    assert Path(f"{path}.damaged").exists()
     assert read_checked(str(path)) == Absent()
 
 

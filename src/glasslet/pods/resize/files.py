@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from glasslet.host.files import write_atomically
+from glasslet.host.files import move_aside, write_atomically
 from glasslet.pods.resize.checkpoint import ByPod, Damaged, dump, load
 from glasslet.record.stations import WaitKind
 
@@ -86,9 +85,7 @@ class ResizeFiles:
                 return load(file.read())
         except FileNotFoundError:
             return {}
-        except OSError as error:
-            self._finding(f"{path} cannot be read: {error.strerror}")
-        except Damaged as error:
-            self._finding(f"{path} is damaged and was moved aside, pods have what their specs say: {error}")
-            os.replace(path, f"{path}.damaged")
+        except (OSError, Damaged) as error:
+            became = move_aside(path)
+            self._finding(f"{path} cannot be trusted, pods have what their specs say: {error}; {became}")
         return {}
