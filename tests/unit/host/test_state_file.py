@@ -50,7 +50,8 @@ def test_a_damaged_file_is_one_finding_and_moved_aside(file: StateFile[State], f
 def test_another_version_is_a_finding_that_names_both(file: StateFile[State], findings: list[str]) -> None:
     file.write(State(1, ("a",)))
     assert file.read() is None
-    assert findings == [f"names of the last run are lost: {file.path} has version 1, want 2"]
+    moved = f"moved to {file.path}.damaged"
+    assert findings == [f"names of the last run are lost: {file.path} has version 1, want 2; {moved}"]
 
 
 def test_another_shape_is_a_finding_that_names_the_field(file: StateFile[State], findings: list[str]) -> None:
