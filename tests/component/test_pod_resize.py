@@ -250,6 +250,25 @@ async def test_a_runtime_that_refuses_is_asked_again() -> None:
         assert agent.container().resources == resources("300m")
 
 
+async def test_the_runtime_is_told_of_the_whole_pod_as_far_as_it_wants_to_know() -> None:
+    # behaviours.md §26: "UpdatePodSandboxResources is called best effort."
+    verb, told = Verb.UPDATE_POD_SANDBOX_RESOURCES, []
+    async with running_agent() as agent:
+        agent.add(web())
+        await ready(agent)
+        for times, cpu in enumerate(("200m", "300m", "400m", "500m"), 1):
+            if cpu == "300m":
+                agent.runtime.fail(verb, RuntimeRejected(verb, "busy"), times=1)
+            if cpu == "400m":
+                agent.runtime.fail(verb, RuntimeRejected(verb, "unknown method", code="UNIMPLEMENTED"))
+            agent.change(resized(web(), resources(cpu), times + 1))
+            await agent.until(partial(completed, agent, times))
+            (sandbox,) = agent.runtime.sandboxes.values()
+            told.append(sandbox.resources.cpu_shares if sandbox.resources else 0)
+        assert told == [204, 204, 204, 204]
+        assert [call.verb for call in agent.runtime.calls].count(verb) == 3, "not again where it is not implemented"
+
+
 async def test_a_sidecar_is_resized_too() -> None:
     pod = api_pod(init=(sidecar(resources=resources()),))
     async with running_agent() as agent:

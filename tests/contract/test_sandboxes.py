@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from glasslet.api.object import PodUID, SandboxID
-from glasslet.runtime.errors import NameReserved, NotFound
+from glasslet.runtime.errors import NameReserved, NotFound, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase
+from glasslet.runtime.spec import Resources
 from tests.contract.worlds import OBEDIENT, World
 
 NOBODY = SandboxID("0" * 64)
@@ -75,6 +78,15 @@ async def test_stopping_twice_is_stopping_once(world: World) -> None:
     await world.runtime.stop_sandbox(sandbox)
 
     assert not (await world.runtime.sandbox_status(sandbox)).ready
+
+
+async def test_a_sandbox_that_is_told_of_its_new_size_goes_on(world: World) -> None:
+    sandbox, _ = await world.run_pod()
+
+    with suppress(RuntimeRejected):  # UNIMPLEMENTED by many
+        await world.runtime.update_sandbox(sandbox, Resources(), Resources(cpu_shares=512))
+
+    assert (await world.runtime.sandbox_status(sandbox)).ready
 
 
 async def test_a_removed_sandbox_is_gone_with_its_containers(world: World) -> None:

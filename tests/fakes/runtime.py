@@ -259,6 +259,10 @@ class FakeRuntime:
             self._kill_all_in(found)
             self._hint(found.id, found.uid, "sandbox_stopped")
 
+    async def update_sandbox(self, sandbox: SandboxID, overhead: Resources, resources: Resources) -> None:
+        await self._enter(Verb.UPDATE_POD_SANDBOX_RESOURCES, sandbox)
+        self._sandbox(Verb.UPDATE_POD_SANDBOX_RESOURCES, sandbox).resources = resources
+
     async def remove_sandbox(self, sandbox: SandboxID) -> None:
         await self._enter(Verb.REMOVE_POD_SANDBOX, sandbox)
         found = self.sandboxes.get(sandbox)

@@ -29,6 +29,8 @@ class FakeSandbox:
     created_at: datetime
     ips: tuple[str, ...]
     ready: bool = True
+    resources: Resources | None = None
+    """Those that it was told of after it was made."""
 
     @property
     def uid(self) -> str:

@@ -35,7 +35,7 @@ from glasslet.runtime.errors import (
     RuntimeUnavailable,
 )
 from glasslet.runtime.protocols import RegistryAuth, RuntimeHint
-from glasslet.runtime.spec import SandboxSpec
+from glasslet.runtime.spec import Resources, SandboxSpec
 from tests.fakes.call_recording import CallMetrics, CallRecorder
 from tests.fakes.cri_server import ScriptedCRI, Status
 
@@ -204,6 +204,14 @@ async def test_an_answer_lacking_what_it_must_have_is_an_error(
     async with edge(tmp_path, {verb: answer}) as at:
         with pytest.raises(RuntimeRejected, match=f"{verb}: the runtime's answer lacks {field}"):
             await call(at)
+
+
+async def test_a_sandbox_is_told_of_overhead_and_the_sum_of_its_containers(tmp_path: Path) -> None:
+    answers = {"UpdatePodSandboxResources": pod_sandbox_pb2.UpdatePodSandboxResourcesResponse()}
+    async with edge(tmp_path, answers) as one:
+        await one.runtime.update_sandbox(SandboxID("s1"), Resources(cpu_shares=10), Resources(cpu_shares=512))
+        (request,) = one.server.requests["UpdatePodSandboxResources"]
+    assert (request.pod_sandbox_id, request.overhead.cpu_shares, request.resources.cpu_shares) == ("s1", 10, 512)
 
 
 @pytest.mark.parametrize(("mib", "fits"), [(15, True), (17, False)])

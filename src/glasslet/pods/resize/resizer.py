@@ -4,6 +4,7 @@ could have more than the pod, or less than both before and after."""
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
@@ -19,10 +20,12 @@ from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.requirements import CPU, MEMORY, amounts, resizable, with_requirements, with_resource
 from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.podspec.request import NodeFacts
-from glasslet.podspec.resources import container_resources
+from glasslet.podspec.resources import container_resources, overhead_resources, sandbox_resources
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.protocols import RuntimeService
+
+_log = logging.getLogger(__name__)
 
 MemoryInUse = Callable[[ContainerID], Awaitable[int | None]]
 """Bytes that a container uses; None where the runtime does not tell."""
@@ -49,6 +52,7 @@ class PodResizer:
         self._in_use = in_use
         self._node = node
         self._report = report
+        self._tells_sandboxes = True
 
     async def resize(self, memory: PodMemory, names: Sequence[str]) -> None:
         """Gives these running containers, and the pod around them, what the pod's spec says. Raises StepFailed."""
@@ -57,6 +61,7 @@ class PodResizer:
             await self._check_memory(memory, names)
             for resource in (MEMORY, CPU):
                 await self._resize_one(memory, names, resource)
+            await self._tell_runtime(memory)
         except (RuntimeCallError, OSError, MemoryTaken) as error:
             memory.resize_error = str(error)
             self._allocations.metrics.applied(0.0, well=False)
@@ -90,6 +95,21 @@ class PodResizer:
 
     async def _update(self, pod: Pod, container: Container, instance: ContainerID) -> None:
         await self._runtime.update_container(instance, container_resources(pod, container, self._node()))
+
+    async def _tell_runtime(self, memory: PodMemory) -> None:
+        """A courtesy to runtimes that size or watch whole pods: what comes of it is theirs."""
+        observed = self._observed.get(memory.ref.uid)
+        sandbox = observed.ready_sandbox() if observed is not None else None
+        if sandbox is None or not self._tells_sandboxes:
+            return
+        overhead, resources = (of(memory.pod, self._node()) for of in (overhead_resources, sandbox_resources))
+        try:
+            await self._runtime.update_sandbox(sandbox.id, overhead, resources)
+        except RuntimeCallError as error:
+            self._tells_sandboxes = error.code != "UNIMPLEMENTED"
+            if self._tells_sandboxes:
+                fields = {"podUID": memory.ref.uid, "error": str(error)}
+                _log.warning("runtime not told of the new size of a pod", extra=fields)
 
     async def _check_memory(self, memory: PodMemory, names: Sequence[str]) -> None:
         """A limit at or below what is in use would get the container killed instead of smaller."""

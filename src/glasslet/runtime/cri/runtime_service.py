@@ -187,6 +187,14 @@ class CRIRuntime:
         found = next((c.sandbox_id for c in listed if c.id == container), SandboxID(""))
         return decode_container(status, found)
 
+    async def update_sandbox(self, sandbox: SandboxID, overhead: Resources, resources: Resources) -> None:
+        """Tells what the pod as a whole may use from now on, as `run_sandbox` told it first."""
+        with refusing_unsayable(Verb.UPDATE_POD_SANDBOX_RESOURCES):
+            request = pod_sandbox_pb2.UpdatePodSandboxResourcesRequest(
+                pod_sandbox_id=sandbox, overhead=encode_resources(overhead), resources=encode_resources(resources)
+            )
+        await self._calls.call(Verb.UPDATE_POD_SANDBOX_RESOURCES, request, timeout=self._timeouts.request)
+
     async def update_container(self, container: ContainerID, resources: Resources) -> None:
         """Changes the resources of a container that is there."""
         with refusing_unsayable(Verb.UPDATE_CONTAINER_RESOURCES):

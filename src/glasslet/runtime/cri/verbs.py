@@ -15,6 +15,7 @@ class Verb(StrEnum):
     REMOVE_POD_SANDBOX = "RemovePodSandbox"
     POD_SANDBOX_STATUS = "PodSandboxStatus"
     LIST_POD_SANDBOX = "ListPodSandbox"
+    UPDATE_POD_SANDBOX_RESOURCES = "UpdatePodSandboxResources"
     CREATE_CONTAINER = "CreateContainer"
     START_CONTAINER = "StartContainer"
     STOP_CONTAINER = "StopContainer"

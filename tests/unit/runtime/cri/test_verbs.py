@@ -38,6 +38,7 @@ OPERATIONS = {
     "stop_container",
     "stop_podsandbox",
     "update_container",
+    "update_podsandbox_resources",
     "update_runtime_config",
     "version",
 }
