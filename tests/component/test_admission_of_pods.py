@@ -36,6 +36,7 @@ async def test_refused_pod_fails_with_the_reason_and_is_never_begun() -> None:
 
 
 async def test_refused_pod_is_never_tried_again() -> None:
+    # behaviours.md §14: "Not admitted again: pods already in a terminal phase or being terminated."
     # behaviours.md §14: "pod becomes Failed with that reason; never retried."
     server = FakeAPIServer()
     async with running(server) as agent:
@@ -127,6 +128,8 @@ async def test_critical_pod_begins_when_its_victim_has_ended() -> None:
         await agent.until(lambda: agent.phase("victim") == "Failed")
         status = (agent.seen("victim") or {})["status"]
     assert (status["reason"], status["message"]) == ("Preempting", "Preempted in order to admit critical pod")
+    # behaviours.md §6: "DisruptionTarget (reason TerminationByKubelet) is sent together with the terminal phase once
+    # containers stopped."
     disruption = agent.condition("DisruptionTarget", "victim")
     assert (disruption["status"], disruption["reason"]) == ("True", "TerminationByKubelet")
     assert disruption["message"] == "Pod was preempted by Kubelet to accommodate a critical pod."

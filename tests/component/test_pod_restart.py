@@ -38,6 +38,8 @@ async def test_restarts_wait_longer_and_longer() -> None:
 
 
 async def test_back_off_is_shown_told_and_waited_for() -> None:
+    # behaviours.md §7: "In back-off: event BackOff (Warning), waiting reason CrashLoopBackOff, message `back-off <time>
+    # restarting failed container=<name> pod=<pod>_<ns>(<uid>)`."
     async with running_agent() as agent:
         agent.runtime.program("main", exits(1, after=1))
         agent.add(pod())
@@ -123,6 +125,8 @@ async def test_a_crashed_sidecar_comes_back_whatever_the_policy_of_the_pod() -> 
 
 
 async def test_sidecars_are_stopped_once_the_regular_containers_are_done() -> None:
+    # behaviours.md §3: "A pod whose regular containers ended by themselves stops its sidecars the same way. ... Their
+    # exit code does not count for the phase."
     async with running_agent() as agent:
         agent.runtime.program("main", exits(0, after=5))
         agent.add(pod(init=(sidecar(),), restart_policy="OnFailure", source="api"))

@@ -115,6 +115,7 @@ async def test_a_failed_init_container_fails_the_pod_whose_policy_is_never() -> 
 
 
 async def test_a_failed_init_container_is_run_again_with_back_off() -> None:
+    # behaviours.md §3: "otherwise restart with back-off, starting at that container"
     async with running_agent() as agent:
         agent.runtime.program("first", exits(1), exits(1), exits(0))
         agent.add(pod(init=(container("first"),)))
@@ -162,6 +163,7 @@ async def test_regular_containers_start_side_by_side() -> None:
 
 
 async def test_a_post_start_hook_keeps_later_containers_back() -> None:
+    # behaviours.md §3: "postStart must finish too."
     # behaviours.md §2: "a postStart hook blocks the next"
     async with running_agent() as agent:
         agent.runtime.commands["warm up"] = Command(takes=10)

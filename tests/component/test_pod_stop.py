@@ -208,6 +208,8 @@ async def test_a_failed_pre_stop_hook_is_told_without_its_output_and_the_stop_go
 
 
 async def test_sidecars_stop_after_the_regular_containers_in_reverse_order() -> None:
+    # behaviours.md §3: "Stop order: preStop hooks of all containers start at once; regular containers get the signal
+    # right after their hook"
     # behaviours.md §3: "sidecars wait for all regular containers, then stop in reverse spec order"
     async with running_agent() as agent:
         agent.runtime.program("main", Program(term_takes=3))

@@ -44,7 +44,7 @@ def sentences(line: str) -> Iterator[str]:
         if len(words(part)) >= RUN and part.count("(") == part.count(")"):
             yield part
             part = ""
-    if part:
+    if words(part):
         yield part
 
 

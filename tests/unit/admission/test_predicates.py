@@ -62,6 +62,8 @@ def test_without_a_node_object_nothing_is_admitted() -> None:
 
 
 def test_node_selector_must_match() -> None:
+    # behaviours.md §14: "Others: the predicate's name (NodeAffinity, NodePorts, ...), message `Predicate <name> failed`
+    # with `: <description>` where there is one."
     wanted = api_pod(node_selector={"disk": "ssd"})
     assert predicates(candidate(wanted)) == AFFINITY
     assert predicates(candidate(wanted, on=node({"disk": "ssd"}))) == Admitted()

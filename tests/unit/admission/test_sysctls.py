@@ -20,6 +20,8 @@ def refusal(name: str, *, allowed: tuple[str, ...] = (), **fields: bool) -> str:
 
 @pytest.mark.parametrize("name", SAFE)
 def test_safe_sysctls_are_allowed(name: str) -> None:
+    # behaviours.md §14: "Safe sysctls: kernel.shm_rmid_forced, net.ipv4.ip_local_port_range, net.ipv4.tcp_syncookies,
+    # net.ipv4.ping_group_range, ..."
     assert refusal(name) == ""
 
 

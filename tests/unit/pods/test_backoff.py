@@ -76,6 +76,8 @@ def _limits(cpu: str) -> ResourceRequirements:
     ],
 )
 def test_a_changed_image_or_changed_resources_start_over(changed: object, same: bool) -> None:
+    # behaviours.md §7: "Restart back-off key: ... over pod name, namespace, UID, container name, image and resources
+    # joined by /"
     # behaviours.md §7: "A changed image or changed resources make a fresh key."
     assert (back_off_key(changed) == KEY) is same  # type: ignore[arg-type]
 

@@ -402,6 +402,7 @@ SETUP = (container("one"), container("two"))
     ],
 )
 def test_init_containers_go_on_where_they_stand(instances: tuple[ObservedContainer, ...], expected: list[str]) -> None:
+    # behaviours.md §3: "An init container in state created is started again."
     # behaviours.md §3: "The last init container that has an instance decides where to go on; instances of earlier ones
     # may be gone." "Once a regular container is running or created in the current sandbox, init containers are not
     # rerun. Exited regular containers alone do not count"
@@ -495,6 +496,7 @@ def test_the_next_container_waits_until_the_sidecar_started(
 
 
 def test_a_changed_sidecar_is_replaced() -> None:
+    # behaviours.md §3: "A changed image of a sidecar kills and restarts it"
     old = made_from(sidecar("one", image="old:1"), observed_container("one"))
     observed = observed_pod(observed_container(), observed_container("two"), old)
     assert planned(pod=pod(init=SIDES), observed=observed) == ["kill one-0 in 30", "start one 1"]

@@ -76,6 +76,7 @@ def test_a_class_in_the_status_stays() -> None:
     ],
 )
 def test_static_mirror_and_system_priority_pods_are_critical(annotations: Any, priority: Any, critical: bool) -> None:
+    # behaviours.md §14: "Critical pods: static, mirror, or priority >= 2000000000."
     # behaviours.md §0: "critical.priority 2000000000: pod priority from which a pod is critical"; §13: "Static pods are
     # critical"
     assert is_critical(pod_of(meta={"annotations": annotations}, priority=priority)) is critical

@@ -85,6 +85,7 @@ def test_a_limit_of_the_pod_itself_counts_for_all() -> None:
 
 
 def test_overhead_is_added_to_requests_and_to_limits_that_are_set() -> None:
+    # behaviours.md §3: "For limits overhead is added only to limits that are set."
     both = resources("100m", "32Mi")
     found = limits_for(container(both, both), overhead={"cpu": "50m", "memory": "8Mi"})
     assert (found.cpu_shares, found.cpu_quota, found.memory) == (153, 15_000, 40 * MI)

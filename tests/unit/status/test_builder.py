@@ -208,6 +208,7 @@ def test_running_sidecar_alone_keeps_the_pod_running_once_a_regular_container_ra
 
 
 def test_sidecar_that_is_not_ready_makes_the_pod_unready() -> None:
+    # behaviours.md §3: "their readiness counts for ContainersReady"
     side = container("side", restart_policy="Always", readiness_probe=Probe())
     shown = status(pod(init_containers=(side,)), observed(instance("side"), instance()))
     assert condition(shown, "ContainersReady").message == "containers with unready status: [side]"
@@ -230,9 +231,37 @@ def test_container_whose_startup_probe_has_not_passed_is_not_started() -> None:
 
 
 def test_missing_readiness_gate_is_named() -> None:
-    shown = status(pod(readiness_gates=(PodReadinessGate(condition_type="acme.io/lb"),)), observed(instance()))
-    assert condition(shown, "Ready").reason == "ReadinessGatesNotReady"
-    assert '"acme.io/lb" does not exist' in condition(shown, "Ready").message
+    # behaviours.md §6: "Ready = ContainersReady and all readinessGates True; else reason ReadinessGatesNotReady with
+    # `corresponding condition of pod readiness gate "<type>" does not exist.` or `the status of pod readiness gate
+    # "<type>" is not "True", but <status>`."
+    gated = pod(readiness_gates=tuple(PodReadinessGate(condition_type=f"acme.io/{name}") for name in ("lb", "dns")))
+    before = PodStatus(conditions=(PodCondition(type="acme.io/dns", status="Unknown"),))
+    ready = condition(status(gated, observed(instance()), previous=before), "Ready")
+    assert (ready.status, ready.reason) == ("False", "ReadinessGatesNotReady")
+    assert ready.message == (
+        'corresponding condition of pod readiness gate "acme.io/lb" does not exist., '
+        'the status of pod readiness gate "acme.io/dns" is not "True", but Unknown'
+    )
+
+
+@pytest.mark.parametrize(("code", "reason"), [(0, "PodCompleted"), (1, "PodFailed")])
+def test_a_pod_that_ended_is_not_ready_for_that_reason(code: int, reason: str) -> None:
+    # behaviours.md §6: "At a terminal phase Ready and ContainersReady are forced False (PodCompleted or PodFailed)."
+    # "UnknownContainerStatuses when there are no statuses; PodCompleted; PodFailed."
+    # "Initialized: ... True with reason PodCompleted for Succeeded pods"
+    shown = status(pod(restart_policy="Never"), observed(instance(exited=code)))
+    for kind in ("Ready", "ContainersReady"):
+        assert (condition(shown, kind).status, condition(shown, kind).reason) == ("False", reason)
+    expected = ("True", "PodCompleted" if code == 0 else "")
+    assert (condition(shown, "Initialized").status, condition(shown, "Initialized").reason) == expected
+
+
+@pytest.mark.parametrize("ips", [(), ("10.0.0.9",)])
+def test_a_pod_may_start_containers_once_its_sandbox_has_an_address(ips: tuple[str, ...]) -> None:
+    # behaviours.md §6: "PodReadyToStartContainers True = no new sandbox needed by the rules of section 2; no reason, no
+    # message."
+    found = condition(status(pod(), observed(ips=ips)), "PodReadyToStartContainers")
+    assert (found.status, found.reason, found.message) == ("True" if ips else "False", "", "")
 
 
 def test_verdict_decides_the_phase() -> None:

@@ -37,6 +37,7 @@ def test_a_pull_is_held_until_the_delay_is_over_and_the_error_is_kept() -> None:
 
 
 def test_another_image_and_another_pod_are_not_held() -> None:
+    # behaviours.md §7: "Shared by containers of the pod with the same image."
     back_off = PullBackOff()
     back_off.failed(POD, "a", "broken", 0)
     assert back_off.hold(POD, "b", 1) is None
