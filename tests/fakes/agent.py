@@ -114,6 +114,13 @@ class Agent:
         assert self._process is not None
         return self._process.poll()
 
+    def wait_for_exit(self, seconds: float = 60.0) -> int:
+        """The exit code of an agent that ends by itself."""
+        assert self._process is not None
+        code = self._process.wait(seconds)
+        self._process = None
+        return code
+
     def put(self, manifest: dict[str, Any] | str | bytes, name: str = "") -> float:
         """Places a manifest at once, as `mv` does; gives the wall time of that."""
         name = name or (f"{manifest['metadata']['name']}.yaml" if isinstance(manifest, dict) else "manifest.yaml")

@@ -44,13 +44,15 @@ class PodPreparer:
                 self._events(
                     ref, WARNING, "FailedCreatePodContainer", f"unable to ensure pod container exists: {error}"
                 )
-                raise StepFailed(POD_LEVEL, "the pod's cgroup could not be made") from error
+                why = f"the pod's cgroup could not be made: {error.strerror or error}"
+                raise StepFailed(POD_LEVEL, why) from error
         with self._recorder.station(Station.VOLUMES):
             try:
                 await self._files.prepare(pod)
             except OSError as error:
                 self._events(ref, WARNING, "Failed", f"error making pod data directories: {error}")
-                raise StepFailed(POD_LEVEL, "the pod's directories could not be made") from error
+                why = f"the pod's directories could not be made: {error.strerror or error}"
+                raise StepFailed(POD_LEVEL, why) from error
             try:
                 self._looks(memory)
                 volumes = await self._volumes.prepare(pod)
