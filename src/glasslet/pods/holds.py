@@ -19,7 +19,8 @@ def hold_back(memory: PodMemory, failure: StepFailed, *, clock: Clock, settings:
         pause = max(failure.retry_at - clock.monotonic(), 0.0)
     else:
         pause = pause_after(failure.retry, failures=memory.pod_failures, settings=settings)
-    hold = Hold(until=clock.now() + timedelta(seconds=pause), why=failure.why)
+    now = clock.now()
+    hold = Hold(until=now + timedelta(seconds=pause), why=failure.why, since=now)
     memory.holds[failure.key] = hold
     if failure.waiting is not None:
         memory.start_failures[failure.key] = failure.waiting

@@ -85,9 +85,10 @@ class ObservedPod(Struct, frozen=True, kw_only=True):
         return self.sandboxes[0] if self.sandboxes and self.sandboxes[0].ready else None
 
 
-def age(part: ObservedSandbox | ObservedContainer) -> tuple[datetime, int]:
-    """What sandboxes and containers of a pod are ordered by (newest first: reversed)."""
-    return part.created_at, part.attempt
+def age(part: ObservedSandbox | ObservedContainer) -> tuple[int, datetime]:
+    """What sandboxes and containers of a pod are ordered by (newest first: reversed). Attempts only grow; a creation
+    time may be earlier than that of the instance before, where the clock was set back in between."""
+    return part.attempt, part.created_at
 
 
 class RuntimeInfo(Struct, frozen=True, kw_only=True):

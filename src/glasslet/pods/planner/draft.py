@@ -46,7 +46,7 @@ class Draft:
     def held(self, key: str) -> bool:
         """Whether an earlier failure holds this step back; then the wait is noted."""
         hold = self._given.holds.get(key)
-        if hold is None or hold.until <= self._given.now:
+        if hold is None or hold.over(self._given.now):
             return False
         self.wait(PlannedWait(kind=WaitKind.BACK_OFF, on=hold.why, container=key, until=hold.until))
         return True

@@ -25,10 +25,15 @@ RESIZE = "resize of the pod"
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """A step that failed is not tried again before `until`; `why` in words."""
+    """A step that failed is not tried again before `until`; `why` in words. `since`: when it failed, if known."""
 
     until: datetime
     why: str
+    since: datetime | None = None
+
+    def over(self, now: datetime) -> bool:
+        """Whether it may be tried again. So it may where the clock was set back, instead of hours later."""
+        return self.until <= now or (self.since is not None and now < self.since)
 
 
 class PlanInput(Struct, frozen=True, kw_only=True):

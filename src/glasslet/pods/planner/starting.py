@@ -27,7 +27,8 @@ def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> b
     after = ended.finished_at if ended is not None else None
     if after is not None and (held := held_until(given.back_offs, back_off_key(container), after, given.limits)):
         until, delay = held
-        if until > given.now:
+        # An end that is yet to come: the clock was set back. Better one early restart than a wait of hours.
+        if after <= given.now < until:
             message = _back_off_message(given.pod, container.name, delay)
             draft.wait(
                 PlannedWait(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
+from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, age
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def sandboxes_to_remove(pods: Iterable[ObservedPod], *, removable: Removable) ->
     gone: list[DeadSandbox] = []
     for pod in pods:
         used = {container.sandbox_id for container in pod.containers}
-        newest_first = sorted(pod.sandboxes, key=lambda sandbox: sandbox.created_at, reverse=True)
+        newest_first = sorted(pod.sandboxes, key=age, reverse=True)
         candidates = newest_first if removable(pod.uid) else newest_first[1:]
         dead = [sandbox for sandbox in candidates if not sandbox.ready and sandbox.id not in used]
         gone += (DeadSandbox(_ref(pod), sandbox) for sandbox in reversed(dead))
