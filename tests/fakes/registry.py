@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import json
+import secrets
 import tarfile
 import threading
 from http import HTTPStatus
@@ -34,6 +35,7 @@ class Registry:
         self._tags: dict[tuple[str, str], str] = {}
         self._passwords: dict[str, dict[str, str]] = {}
         self._fetched: list[tuple[str, str]] = []
+        self._own = secrets.token_bytes(8)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, name="registry", daemon=True)
 
@@ -47,12 +49,12 @@ class Registry:
         return f"{self.host}/{repository}:{tag}"
 
     def add(self, repository: str, tag: str, *, marker: str) -> str:
-        """An image, which replaces another of that tag; gives the digest of its manifest."""
+        """An image, which replaces another of that tag; gives the digest of its manifest. No two registries have the
+        same: a runtime does not fetch again what it got from another."""
         script = images_script()
         archive = self._folder / "pushed.tar"
-        script.write_archive(
-            archive, [script.BuiltImage(names=(self.name(repository, tag),), files={"marker": marker.encode()})]
-        )
+        files = {"marker": marker.encode(), "registry": self._own}
+        script.write_archive(archive, [script.BuiltImage(names=(self.name(repository, tag),), files=files)])
         with tarfile.open(archive) as packed:
             files = {member.name: reader.read() for member in packed if (reader := packed.extractfile(member))}
         self._blobs |= {f"sha256:{Path(name).name}": data for name, data in files.items() if name.startswith("blobs/")}

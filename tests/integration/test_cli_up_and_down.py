@@ -75,6 +75,15 @@ class Machine:
         pods = json.loads(self.run("ps", "-o", "json").stdout)["pods"]
         return next(pod for pod in pods if pod["name"] == f"{name}-here")
 
+    def why_until(self, name: str, words: str) -> str:
+        """What `why` says once it says these words: a pod that crashes runs in between."""
+        said = ""
+        for _ in range(60):
+            if words in (said := self.run("why", name).stdout.decode()):
+                break
+        assert words in said
+        return said
+
     def main_container(self, name: str) -> dict:
         """The main container of a pod in `describe`."""
         return json.loads(self.run("describe", name, "-o", "json").stdout)["containers"][0]
@@ -123,8 +132,7 @@ def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> 
     assert named + trace["unnamedMs"] == pytest.approx(trace["totalMs"], abs=0.1)
     assert trace["unnamedMs"] < 0.2 * trace["totalMs"]
 
-    why = machine.run("why", "crashes").stdout.decode()
-    assert "exited with code 3" in why
+    why = machine.why_until("crashes", "exited with code 3")
     assert "last words  about to fail" in why
 
     assert machine.run("logs", "stays").stdout == b"hello\n"

@@ -89,6 +89,11 @@ def test_a_healthy_pod_is_fine_and_has_nothing_to_do() -> None:
     assert "1 of 1 containers ready for 40 s" in verdict.sentence
 
 
+def test_a_pod_that_runs_again_says_how_it_ended_before() -> None:
+    it = situation(now=status(reported(ready=True, restart_count=1, last_state=ended(3)), is_ready=True))
+    assert evidence(it)["last end"] == "container main exited with code 3 (Error)"
+
+
 def test_a_missing_secret_is_named_with_who_needs_it() -> None:
     source = EnvVarSource(secret_key_ref=SecretKeySelector(name="db-credentials", key="password"))
     it = situation(

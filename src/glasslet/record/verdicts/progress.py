@@ -39,8 +39,18 @@ def fine(it: Situation) -> VerdictAnswer | None:
         f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
         f"restarted {restarts} times.",
         since=since,
-        evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip)],
+        evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip), *_last_ends(it)],
     )
+
+
+def _last_ends(it: Situation) -> list[tuple[str, str]]:
+    """What ended the instances before those that run now."""
+    ended = ((status, status.last_state.terminated) for status, _ in it.statuses())
+    return [
+        ("last end", f"container {status.name} exited with code {end.exit_code} ({end.reason})")
+        for status, end in ended
+        if end is not None
+    ]
 
 
 def stuck(it: Situation) -> VerdictAnswer | None:
