@@ -9,6 +9,7 @@
     server.down = True                          # every request and watch ends in Unavailable, until False
     server.compact()                            # versions seen so far are too old to be watched
     server.break_watches()                      # all streams end now
+    server.repeat(random.Random(1))             # an event of the past is told again
     server.answer("POST", r"/token$", handler)  # handler(path, plain body) -> plain object, for virtual resources
 
 What it takes seriously: resource versions and conflicts, UIDs and generations, UID preconditions, the status
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import random
 import re
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -100,6 +102,7 @@ class FakeAPIServer:
         self._version = 100
         self._oldest = 100
         self._failures: list[_Failure] = []
+        self._repeated: list[_Event] = []
         self._handlers: list[tuple[str, re.Pattern[str], Handler]] = []
         self._changed = asyncio.Event()
         self._epoch = 0
@@ -168,6 +171,16 @@ class FakeAPIServer:
 
         self._failures.append(_Failure(make, verb, path, times))
 
+    def heal(self) -> None:
+        """No request fails any more for what `fail_next` said."""
+        self._failures.clear()
+
+    def repeat(self, dice: random.Random) -> None:
+        """Watches hear an event of the past again, with its old version, as after a server that lost its place."""
+        old = dice.choice(self._history)
+        self._repeated.append(old)
+        self._wake()
+
     def answer(self, verb: str, path: str, handler: Handler) -> None:
         """Requests whose path matches the expression are answered by `handler`; it may raise APIError."""
         self._handlers.append((verb, re.compile(path), handler))
@@ -210,6 +223,7 @@ class FakeAPIServer:
     ) -> AsyncIterator[WatchEvent[T]]:
         await self._enter("WATCH", path)
         place, seen, epoch = _place(path), int(resource_version), self._epoch
+        repeated = len(self._repeated)
         if seen < self._oldest:
             raise Gone(f"WATCH {path}", "too old resource version", code=410, reason="Expired")
         while epoch == self._epoch:
@@ -217,13 +231,15 @@ class FakeAPIServer:
                 raise Unavailable(f"WATCH {path}", "stream broke: connection reset")
             if seen < self._oldest:
                 raise Gone(f"WATCH {path}", "too old resource version", code=410, reason="Expired")
-            for event in [one for one in self._history if one.version > seen]:
-                seen = event.version
+            news, again = [one for one in self._history if one.version > seen], self._repeated[repeated:]
+            repeated += len(again)
+            for event in [*again, *news]:
+                seen = max(seen, event.version)
                 if event.resource == place.resource and place.namespace in ("", event.namespace):
                     told = _told(event, query)
                     if told is not None:
                         yield WatchEvent(told[0], convert(told[1], kind), str(event.version))
-            if not any(one.version > seen for one in self._history):
+            if repeated == len(self._repeated) and not any(one.version > seen for one in self._history):
                 await self._changed.wait()
 
     async def create(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:

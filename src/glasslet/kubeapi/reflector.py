@@ -2,7 +2,7 @@
 
     list (pages) ──▶ watch ──▶ changes, changes, ... ──▶ the stream ends: watch again from the last version seen
       ▲                │
-      └── Gone (410) ──┘   any other failure: jittered back-off, then go on where it was
+      └── Gone (410) ──┘   (or events out of order); any other failure: jittered back-off, then go on where it was
 
 Consumers see the difference that a list makes and single changes afterwards. A broken watch loses nothing, as the next
 one starts at the last resource version seen; bookmarks move that on when nothing happens.
@@ -21,7 +21,7 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi.errors import APIError, Gone
 from glasslet.kubeapi.pause import pause_after
-from glasslet.kubeapi.protocols import APIClient, WatchKind
+from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,8 @@ class Reflector(Generic[T]):
                 wait = jittered(delay)
             except Gone:
                 self._version = ""
-                wait = jittered(_RELIST_PAUSE)
+                # The first time at once; a server that keeps on saying so is not asked for everything in a tight loop.
+                wait = jittered(_RELIST_PAUSE if delay == _BACK_OFF_MIN else delay)
             except APIError as error:
                 self.problem = error
                 wait = pause_after(error, delay)
@@ -134,6 +135,11 @@ class Reflector(Generic[T]):
         async for event in events:
             brought = True
             self.problem = None
+            if self._goes_back(event):
+                known = self._objects.get(_key(event.object))
+                if known is not None and known.metadata.resource_version == event.resource_version:
+                    continue  # told twice
+                raise Gone(f"WATCH {self._path}", f"event {event.resource_version} came after {self._version}")
             self._version = event.resource_version or self._version
             if event.kind is WatchKind.BOOKMARK:
                 continue
@@ -146,6 +152,12 @@ class Reflector(Generic[T]):
                 new = self._objects[key] = self._trim(event.object)
                 self._on_change(Change(old, new))
         return brought
+
+    def _goes_back(self, event: WatchEvent[T]) -> bool:
+        """Whether the server tells of something that is not newer than what it told last: it has lost its place, and an
+        old event taken for news would bring back or take away a pod. Versions that are no numbers say nothing."""
+        told, last = event.resource_version, self._version
+        return event.kind is not WatchKind.BOOKMARK and told.isdigit() and last.isdigit() and int(told) <= int(last)
 
 
 def _whole(item: T) -> T:
