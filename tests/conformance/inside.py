@@ -36,8 +36,8 @@ def main(folder: Path) -> int:
         for log in (folder / "kubelet.log", folder / "ctd" / "containerd.log"):
             if options.out and log.exists():
                 shutil.copy(log, results)
-    if found is None:
-        print("the suite did not run to its end", file=sys.stderr)
+    if not found:
+        print("no test has such a name" if found is not None else "the suite did not run to its end", file=sys.stderr)
         return 2
     print(summary(found), flush=True)
     return 1 if any(row.outcome == "FAIL" for row in found) else 0
