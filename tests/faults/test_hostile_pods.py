@@ -18,6 +18,8 @@ from tests.faults.world import gone, healthz, ready, restarts, started
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(900 if LONG else 240)]
 STEADY = tuple(f"steady-{number}" for number in range(2))
 FLOOD = "line=$(head -c 4000 /dev/zero | tr '\\0' x); while :; do echo $line$line$line$line; done"
+# A shell ends when it cannot fork: the one that does is a child of the container's first, and what it made stays.
+FORKS = "while :; do sh -c 'while :; do sleep 1000 & done' 2>/dev/null; done"
 MIB = 1 << 20
 
 
@@ -109,7 +111,7 @@ async def test_a_container_that_forks_without_end_is_held_by_the_limit_of_its_po
         await agent.wait_for(ready(*STEADY))
         before = await started(containerd, *STEADY)
         row.did(f"a container forks without end, podPidsLimit {most}")
-        agent.put(busybox_pod("forks", "f() { sleep 1000 & }; while :; do f; done 2>/dev/null"))
+        agent.put(busybox_pod("forks", FORKS))
         await agent.wait_for(lambda rows: "forks" in rows and rows["forks"]["uid"])
         seen = 0
         async with asyncio.timeout(60):

@@ -59,10 +59,10 @@ def directory(path: Path) -> None:
     (path / "with").write_text("content")
 
 
-@pytest.mark.parametrize("damage", [cut, emptied, noise, another_version, directory], ids=lambda one: one.__name__)
-async def test_damaged_state_files_cost_a_finding_each(
-    containerd: PrivateContainerd, tmp_path: Path, row: Row, damage: Callable[[Path], None]
-) -> None:
+DAMAGES: tuple[Callable[[Path], None], ...] = (cut, emptied, noise, another_version, directory)
+
+
+async def test_damaged_state_files_cost_a_finding_each(containerd: PrivateContainerd, tmp_path: Path, row: Row) -> None:
     with agent_on(containerd, tmp_path) as agent:
         await agent.wait_until_ready()
         pod = busybox_pod("steady")
@@ -70,35 +70,27 @@ async def test_damaged_state_files_cost_a_finding_each(
         agent.put(pod)
         await agent.wait_for(ready("steady"))
         before = await started(containerd, "steady")
-        assert agent.terminate() == 0
         files = state_files(agent)
-        row.did(f"{len(files)} state files and the record: {damage.__name__.replace('_', ' ')}")
-        for path in files.values():
-            if not path.exists():
-                write_plausible(path)
-            damage(path)
-        records = sorted((agent.root / "glasslet" / "records").iterdir())
-        assert len(records) > 1
-        for path in records:
-            damage(path)
-        agent.log.write_bytes(b"")
-
-        agent.start()
-        await agent.wait_until_ready()
-        rows = await agent.wait_for(ready("steady"))
-        assert restarts(rows, "steady") == {}
-        assert await started(containerd, "steady") == before
-        row.holds("agent starts", "no restart")
-        log = agent.log.read_text(errors="replace").splitlines()
-        told = [line for line in log if '"finding"' in line]
-        for name in files:
-            assert len([line for line in told if name in line]) == 1, (name, told)
-        assert healthz(agent) == 200
-        assert not any("Traceback" in line for line in log)
-        row.holds("one finding for each", "healthz ok", "no traceback")
+        ways = ", ".join(damage.__name__.replace("_", " ") for damage in DAMAGES)
+        row.did(f"{len(files)} state files and the record: {ways}")
+        for damage in DAMAGES:
+            assert agent.terminate() == 0
+            damage_all(agent, damage)
+            agent.start()
+            await agent.wait_until_ready()
+            rows = await agent.wait_for(ready("steady"))
+            assert restarts(rows, "steady") == {}
+            assert await started(containerd, "steady") == before
+            log = agent.log.read_text(errors="replace").splitlines()
+            told = [line for line in log if '"finding"' in line]
+            for name in files:
+                assert len([line for line in told if name in line]) == 1, (damage, name, told)
+            assert healthz(agent) == 200
+            assert not any("Traceback" in line for line in log), damage
+        row.holds("agent starts", "no restart", "one finding for each", "healthz ok", "no traceback")
         # What was there is kept for a person to look at, and newly written state is good.
         for path in files.values():
-            assert path.with_name(f"{path.name}.damaged").exists(), path
+            assert list(path.parent.glob(f"{path.name}.damaged*")), path
         assert agent.terminate() == 0
         agent.log.write_bytes(b"")
         agent.start()
@@ -108,3 +100,16 @@ async def test_damaged_state_files_cost_a_finding_each(
         assert [line for line in again if any(name in line for name in files)] == []
         assert await started(containerd, "steady") == before
         row.holds("nothing more is said at the next start")
+
+
+def damage_all(agent: Agent, damage: Callable[[Path], None]) -> None:
+    """State files and the record; the log begins anew."""
+    for path in state_files(agent).values():
+        if not path.exists():
+            write_plausible(path)
+        damage(path)
+    records = [path for path in sorted((agent.root / "glasslet" / "records").iterdir()) if path.is_file()]
+    assert len(records) > 1
+    for path in records:
+        damage(path)
+    agent.log.write_bytes(b"")
