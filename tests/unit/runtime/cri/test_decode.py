@@ -89,6 +89,12 @@ def test_a_container_lacking_a_mandatory_field_is_an_error(field: str) -> None:
         decode_container(status, BOX)
 
 
+def test_what_is_half_made_does_not_spoil_a_list() -> None:
+    made = decode_listed_container(container_pb2.Container(id="c"))
+    box = decode_listed_sandbox(pod_sandbox_pb2.PodSandbox(id="s"))
+    assert (made.id, box.id, made.created_at) == ("c", "s", box.created_at)
+
+
 def test_times_that_did_not_come_are_none() -> None:
     seen = decode_container(container(), BOX)
 
