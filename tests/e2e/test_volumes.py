@@ -130,7 +130,10 @@ def test_an_agent_killed_again_and_again_while_pods_come_and_go_leaves_nothing_o
         holding_agent.start()
     uids = {uid_of(controlplane, name) for name in names}
     for name in names:
-        assert controlplane.kubectl("exec", name, "--", "cat", "/part/started") == "once\n"
+        # The status may be that of an agent before; the one of now may not listen yet.
+        until(
+            lambda name=name: controlplane.kubectl("exec", name, "--", "cat", "/part/started", check=False) == "once\n"
+        )
     shown = controlplane.kubectl("exec", names[0], "--", "sh", "-c", "cat /etc/v*/key; df -P /mem | tail -n 1")
     assert shown.startswith("value" * 5 + "tmpfs")
     assert root.pods().keys() == uids
