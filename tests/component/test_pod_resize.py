@@ -316,6 +316,24 @@ async def test_a_resize_that_the_last_agent_did_not_finish_is_finished() -> None
         await agent.until(lambda: (given := node.runtime.container("main").resources) and given.cpu_shares == 307)
 
 
+async def test_a_resize_that_came_while_no_agent_ran_reaches_the_container() -> None:
+    node = Node()
+    async with running_agent(node) as agent:
+        agent.add(web())
+        await ready(agent)
+        told = agent.status()
+    assert node.kept.last == ({}, {})
+    async with running_agent(node) as agent:
+        agent.add(replace(resized(web(), resources("300m")), status=told))
+        await ready(agent)
+        agent.workers.retry_resizes("periodic_retry")
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        given = node.runtime.container("main").resources
+        assert given is not None
+        assert given.cpu_shares == 307
+        assert [c.spec.attempt for c in node.runtime.instances("main")] == [0]
+
+
 async def test_of_a_pod_that_is_gone_nothing_is_kept() -> None:
     async with running_agent() as agent:
         agent.add(web())

@@ -100,9 +100,12 @@ class Allocations:
     # -- what pods may have --------------------------------------------------------------------------------------------
 
     def begin(self, pod: Pod) -> Pod:
-        """The pod as granted, for one that comes: as its spec says, unless an earlier agent left a resize open."""
+        """The pod as granted, for one that comes: as its spec says, unless an earlier agent left a resize open, or told
+        in the pod's status of containers that were given something else (a resize while no agent ran)."""
         uid = pod_ref(pod).uid
-        known = self._allocated.setdefault(uid, requirements_of(pod))
+        if uid not in self._allocated:
+            self._allocated[uid] = {**requirements_of(pod), **_told(pod)}
+        known = self._allocated[uid]
         allocated = with_requirements(pod, known)
         if allocated is not pod:
             self._pending[uid] = _Pending(pod=pod, since=self._clock.now(), decision=None)
@@ -240,6 +243,18 @@ class Allocations:
             {uid: self._allocated[uid] for uid in self._resized if uid in self._allocated},
             {uid: self._actuated[uid] for uid in self._resized if uid in self._actuated},
         )
+
+
+def _told(pod: Pod) -> dict[str, ResourceRequirements]:
+    """What the status says that containers were given; those that were never made have no id."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    names = {container.name for container in resizable(pod)}
+    return {
+        status.name: status.resources
+        for status in statuses
+        if status.name in names and status.container_id and status.resources is not None
+        if status.resources.requests or status.resources.limits
+    }
 
 
 def unfinished(pod: Pod, running: Sequence[str], actuated: Requirements) -> tuple[str, ...]:
