@@ -21,13 +21,16 @@ class SilentMetrics:
         return
 
 
-@pytest.fixture(params=["fake", pytest.param("containerd", marks=pytest.mark.containerd)])
+REAL = [pytest.param(name, marks=pytest.mark.containerd) for name in ("containerd", "newer_containerd")]
+
+
+@pytest.fixture(params=["fake", *REAL])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    """One of the two runtimes, empty before and after each test."""
+    """One of the runtimes, empty before and after each test."""
     if request.param == "fake":
         yield fake_world(tmp_path)
         return
-    daemon: PrivateContainerd = request.getfixturevalue("containerd")
+    daemon: PrivateContainerd = request.getfixturevalue(request.param)
     recorder = cast(Recorder, cast(Any, SilentRecorder()))
     connection = await connect(daemon.endpoint, recorder=recorder, metrics=SilentMetrics())
     real = World(connection.runtime, connection.images, tmp_path, containerd=daemon)

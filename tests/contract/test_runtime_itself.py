@@ -19,7 +19,8 @@ async def test_it_names_itself_and_its_version(world: World) -> None:
 async def test_a_healthy_runtime_and_its_network_are_ready(world: World) -> None:
     status = await world.runtime.status()
 
-    assert {c.type: c.status for c in status.conditions} == {"RuntimeReady": True, "NetworkReady": True}
+    # It may tell of more: containerd 2.x whether anything in use will be dropped one day.
+    assert {"RuntimeReady": True, "NetworkReady": True}.items() <= {c.type: c.status for c in status.conditions}.items()
 
 
 async def test_the_image_of_sandboxes_is_told_or_nothing(world: World) -> None:

@@ -85,6 +85,8 @@ class PrivateContainerd:
     containers live on meanwhile. `stop` removes everything."""
 
     sandbox_image = PAUSE
+    programs = ""
+    """The folder of containerd and all that belongs to it, before those on PATH."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,18 +98,20 @@ class PrivateContainerd:
         self.bridge = f"glt{number:x}"
         self.subnet = _free_subnet(number)
         self._process: subprocess.Popen[bytes] | None = None
-        self._write_configuration(_snapshotter(folder))
+        self._snapshotter = _snapshotter(folder)
+        self._networks = self.folder / "net.d"
+        self._write_configuration()
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         """Starts it and waits until it and its CRI answer. `environment`: beside this process's own."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                ["containerd", "--config", str(self.folder / "config.toml")],
+                [self._program("containerd"), "--config", str(self.folder / "config.toml")],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, "PATH": self._path(), **(environment or {})},
             )
         deadline = time.monotonic() + 120
         while self._ctr("version", check=False).returncode != 0 or not self._elsewhere(_is_initialized(self.endpoint)):
@@ -201,16 +205,31 @@ class PrivateContainerd:
                     os.kill(int(entry.name), signal.SIGKILL)
 
     def _ctr(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        command = ["ctr", "--address", str(self.socket), "--connect-timeout", "2s", "-n", NAMESPACE, *arguments]
+        command = [
+            self._program("ctr"),
+            "--address",
+            str(self.socket),
+            "--connect-timeout",
+            "2s",
+            "-n",
+            NAMESPACE,
+            *arguments,
+        ]
         return subprocess.run(command, check=check, capture_output=True, text=True, timeout=180)
 
-    def _write_configuration(self, snapshotter: str) -> None:
-        self._snapshotter = snapshotter
-        networks = self.folder / "net.d"
-        networks.mkdir()
-        (networks / "10-test.conflist").write_text(json.dumps(self._network()))
-        (self.folder / "config.toml").write_text(
-            f"""
+    def _path(self) -> str:
+        return os.pathsep.join(filter(None, (self.programs, os.environ["PATH"])))
+
+    def _program(self, name: str) -> str:
+        return shutil.which(name, path=self._path()) or name
+
+    def _write_configuration(self) -> None:
+        self._networks.mkdir()
+        (self._networks / "10-test.conflist").write_text(json.dumps(self._network()))
+        (self.folder / "config.toml").write_text(self._configuration())
+
+    def _configuration(self) -> str:
+        return f"""
 version = 2
 root = "{self.folder}/root"
 state = "{self.folder}/state"
@@ -226,7 +245,7 @@ disabled_plugins = [
   stream_server_port = "0"
   restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".containerd]
-  snapshotter = "{snapshotter}"
+  snapshotter = "{self._snapshotter}"
   default_runtime_name = "runc"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
@@ -234,9 +253,8 @@ disabled_plugins = [
   Root = "{self.folder}/runc"
 [plugins."io.containerd.grpc.v1.cri".cni]
   bin_dir = "{cni_plugins()}"
-  conf_dir = "{networks}"
+  conf_dir = "{self._networks}"
 """
-        )
 
     def _network(self) -> dict[str, object]:
         """A bridge without masquerading: pods reach each other and this machine, nothing else."""
