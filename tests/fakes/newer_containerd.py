@@ -41,9 +41,13 @@ def folder_of_programs() -> Path:
 def missing_newer_requirement() -> str | None:
     """What this machine lacks to run it, in words; None when nothing does."""
     built = all((folder_of_programs() / name).exists() for name in PROGRAMS)
-    for tool in () if built else ("go", "gcc"):
+    for tool in () if built else ("go", "gcc", "pkg-config"):
         if shutil.which(tool) is None:
             return f"{folder_of_programs()} is not built and {tool} is not installed ({SOURCES / 'build'} makes it)"
+    if not built and subprocess.run(["pkg-config", "libseccomp"], check=False).returncode:
+        return (
+            f"{folder_of_programs()} is not built and libseccomp is not there (Debian: apt-get install libseccomp-dev)"
+        )
     return missing_requirement()
 
 
@@ -108,7 +112,9 @@ def newer_containerd() -> Iterator[PrivateContainerd]:
         if os.environ.get("CI") == "true":
             pytest.fail(f"tests on the newer containerd must run in CI, but {missing}")
         pytest.skip(f"TESTS ON THE NEWER CONTAINERD NOT RUN: {missing}")
-    private = NewerContainerd(Path(tempfile.mkdtemp(prefix="glt-")))
+    folder = Path(tempfile.mkdtemp(prefix="glt-"))
+    folder.chmod(0o711)  # who is root in a user namespace must be able to come through
+    private = NewerContainerd(folder)
     try:
         private.start()
         import_test_images(private)

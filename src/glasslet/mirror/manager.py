@@ -75,7 +75,6 @@ class MirrorPods:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
             except TimeoutError:
-                # No news: time for the regular look.
                 continue
 
     async def _settle(self) -> bool:

@@ -146,7 +146,6 @@ class StatusLoop:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         except TimeoutError:
-            # Nobody woke it: the period is over.
             pass
 
     @property

@@ -107,7 +107,6 @@ class LocalVolume:
         try:
             os.rmdir(target)
         except FileNotFoundError:
-            # Removed already.
             return
 
 
