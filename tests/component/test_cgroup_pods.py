@@ -23,6 +23,12 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "cgroups")
 
 
+def findings(world: World) -> tuple[str, ...]:
+    record = world.record.of("u1")
+    assert record is not None
+    return record.findings()
+
+
 async def test_the_sandbox_is_told_where_the_pods_cgroup_is(world: World) -> None:
     assert await world.pods.ensure(burstable("u1")) == POD
     assert world.machine.tree.exists(POD)
@@ -57,9 +63,22 @@ async def test_a_cgroup_that_somebody_removed_is_lost_and_made_again(world: Worl
 async def test_a_limit_that_the_kernel_refuses_is_told_and_the_pod_runs(world: World) -> None:
     world.machine.refused["cpu.shares"] = errno.EINVAL
     assert await world.pods.ensure(burstable("u1")) == POD
-    record = world.record.of("u1")
-    assert record is not None
-    assert "limits of the pod's cgroup not set" in record.findings()[0]
+    assert "limits of the pod's cgroup not set" in findings(world)[0]
+
+
+async def test_limits_that_are_set_after_all_are_no_finding_any_more(world: World) -> None:
+    world.machine.refused["cpu.shares"] = errno.EINVAL
+    await world.pods.ensure(burstable("u1"))
+    world.machine.refused.clear()
+    await world.pods.adjust(burstable("u1"))
+    assert findings(world) == ()
+
+
+async def test_of_a_cgroup_that_is_gone_nothing_is_found(world: World) -> None:
+    world.machine.refused["cpu.shares"] = errno.EINVAL
+    await world.pods.ensure(burstable("u1"))
+    await world.pods.remove(pod_ref(burstable("u1")))
+    assert findings(world) == ()
 
 
 async def test_a_cgroup_that_cannot_be_made_is_an_error(world: World, tmp_path: Path) -> None:

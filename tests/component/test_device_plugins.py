@@ -107,6 +107,9 @@ async def test_devices_without_a_name_are_left_out_and_told(tmp_path: Path) -> N
         plugin.tell(device("a"), messages.Device(health="Healthy"))
         await world.until(lambda: world.record.findings())
         assert world.amounts() == (1, 1)
+        plugin.tell(device("a"), device("b"))
+        await world.until(lambda: world.amounts() == (2, 2))
+        assert not world.record.findings()
 
 
 async def test_a_plugin_that_does_not_answer_holds_nobody_else(tmp_path: Path) -> None:

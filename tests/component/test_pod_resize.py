@@ -310,10 +310,20 @@ async def test_a_resize_that_the_last_agent_did_not_finish_is_finished() -> None
         hang = node.runtime.hang(Verb.UPDATE_CONTAINER_RESOURCES)
         agent.change(resized(web(), resources("300m")))
         await hang.entered.wait()
+        told = agent.status()
     node.runtime.heal(Verb.UPDATE_CONTAINER_RESOURCES)
+    hang = node.runtime.hang(Verb.UPDATE_CONTAINER_RESOURCES)
     async with running_agent(node) as agent:
-        agent.add(resized(web(), resources("300m")))
-        await agent.until(lambda: (given := node.runtime.container("main").resources) and given.cpu_shares == 307)
+        agent.add(replace(resized(web(), resources("300m"), generation=3), status=told))
+        await hang.entered.wait()
+        await agent.until(lambda: condition(agent, "PodResizeInProgress"))
+        assert (under_way := condition(agent, "PodResizeInProgress")) is not None
+        assert under_way.observed_generation == 2
+        node.runtime.heal(Verb.UPDATE_CONTAINER_RESOURCES)
+        await agent.until(lambda: agent.events.of("ResizeCompleted"))
+        assert (given := node.runtime.container("main").resources) is not None
+        assert given.cpu_shares == 307
+        assert condition(agent, "PodResizeInProgress") is None
 
 
 async def test_a_resize_that_came_while_no_agent_ran_reaches_the_container() -> None:

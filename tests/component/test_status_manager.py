@@ -374,4 +374,6 @@ async def test_a_status_that_goes_against_an_end_is_not_told() -> None:
             await asyncio.sleep(1)
         told = world.server_pod().status.container_statuses[0].state
         assert told.terminated is not None
-    assert any("illegal transition" in text for text in (world.record.of(pod_ref(never)) or EMPTY).findings())
+        assert any("illegal transition" in text for text in (world.record.of(pod_ref(never)) or EMPTY).findings())
+        world.manager.publish(never, FAILED)
+        assert not (world.record.of(pod_ref(never)) or EMPTY).findings()

@@ -8,6 +8,7 @@ import itertools
 import os
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,7 +98,7 @@ _V2_FILES = {
 }
 
 
-class _Folders:
+class _Folders(ABC):
     """Folders that are filled when they are made, and refuse to go while something is in them."""
 
     def __init__(self) -> None:
@@ -114,9 +115,9 @@ class _Folders:
         Path(path, "cgroup.procs").write_text("")
         self.fill(path)
 
+    @abstractmethod
     def fill(self, path: str) -> None:
         """Makes the files of a new cgroup."""
-        raise NotImplementedError
 
     def write(self, path: str, value: str) -> None:
         for end, number in self.refused.items():
@@ -161,7 +162,7 @@ class FoldersV1(_Folders):
 
     def write(self, path: str, value: str) -> None:
         usage = Path(path).parent / "memory.usage_in_bytes"
-        if path.endswith("memory.limit_in_bytes") and int(value) < int(usage.read_text()):
+        if path.endswith("memory.limit_in_bytes") and 0 <= int(value) < int(usage.read_text()):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
         super().write(path, value)
 

@@ -65,6 +65,8 @@ class FakePodFiles:
         self.links: set[ContainerID] = set()
         self.messages: dict[ContainerID, str] = {}
         self.removed: list[PodRef] = []
+        self.log_problem: OSError | None = None
+        """Links and messages of ended containers cannot be had."""
 
     async def prepare(self, pod: Pod) -> None:
         await asyncio.sleep(0)
@@ -79,12 +81,16 @@ class FakePodFiles:
         return f"/pods/{pod.metadata.uid}/containers/{container.name}/log"
 
     async def termination_message(self, pod: Pod, container: Container, instance: ObservedContainer) -> str:
+        if self.log_problem is not None:
+            raise self.log_problem
         return self.messages.get(instance.id, "")
 
     def last_attempt(self, ref: PodRef, container: str) -> int | None:
         return self.logged.get(container)
 
     async def link_log(self, ref: PodRef, container: str, instance: ContainerID, log_path: str) -> None:
+        if self.log_problem is not None:
+            raise self.log_problem
         self.links.add(instance)
 
     async def remove_log(self, ref: PodRef, instance: ObservedContainer) -> None:

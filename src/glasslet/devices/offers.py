@@ -20,6 +20,7 @@ from glasslet.concurrency.supervision import Supervisor
 from glasslet.devices.inventory import Devices, all_unhealthy, by_id, healthy
 from glasslet.devices.plugin import DevicePlugin, Options, PluginFailed
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +124,7 @@ class Offers:
         return tuple(sorted(self._removed))
 
     async def _follow(self, plugin: DevicePlugin) -> None:
+        without_id = StandingFinding(self._recorder)
         try:
             async for told in plugin.watch():
                 offer = self._offers.get(plugin.resource)
@@ -130,9 +132,9 @@ class Offers:
                     return
                 nameless = sum(not device.id for device in told)
                 if nameless:
-                    self._recorder.finding(
-                        f"device plugin {plugin.resource}: {nameless} devices without an ID left out"
-                    )
+                    without_id.is_(f"device plugin {plugin.resource}: {nameless} devices without an ID left out")
+                else:
+                    without_id.over()
                 found = by_id(device for device in told if device.id)
                 if found != offer.devices or plugin.resource in self._removed:
                     offer.devices = found
@@ -145,6 +147,7 @@ class Offers:
             why = "it ended ListAndWatch"
         except PluginFailed as error:
             why = str(error)
+        without_id.over()
         await self._lose(plugin, why)
 
     async def _lose(self, plugin: DevicePlugin, why: str) -> None:

@@ -88,6 +88,7 @@ class ClientIdentity:
         self._config: Kubeconfig | None = None
         self._told = ""
         self._trouble = StandingFinding(recorder)
+        self._unusable = StandingFinding(recorder)
 
     def prepare(self) -> Kubeconfig:
         """The kubeconfig for this agent's API clients. Raises KubeconfigError, OSError."""
@@ -194,6 +195,7 @@ class ClientIdentity:
             make_key=self._make_key,
             metrics=self._metrics,
             clock=self._clock,
+            on_new=lambda _pair: self._unusable.over(),
         )
         pair = self._usable_pair()
         if pair is not None:
@@ -209,7 +211,7 @@ class ClientIdentity:
             pair = self._store.current()
         except (BadPair, OSError) as error:
             logger.error("client certificate cannot be used, a new one is asked for", extra={"error": str(error)})
-            self._recorder.finding(f"{error}; a new certificate is asked for")
+            self._unusable.is_(f"{error}; a new certificate is asked for")
             return None
         return pair if pair is not None and pair.valid_at(self._clock.now()) else None
 

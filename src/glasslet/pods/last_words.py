@@ -8,6 +8,7 @@ from glasslet.pods.collaborators import PodFiles
 from glasslet.pods.planner.instances import as_container
 from glasslet.pods.steps import PodMemory
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFinding
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 
 SHOWN = 2
@@ -38,7 +39,9 @@ class LastWords:
                         message = await self._files.termination_message(memory.pod, container, silent)
                     except OSError as error:
                         why = f"termination message of {container.name} could not be read: {error.strerror}"
-                        self._recorder.finding(why, pod=memory.ref)
+                        memory.unread.setdefault(instance.id, StandingFinding(self._recorder, pod=memory.ref)).is_(why)
                         message = ""
                 fresh[instance.id] = message
         memory.termination_messages = fresh
+        for gone in [instance for instance in memory.unread if instance not in fresh]:
+            memory.unread.pop(gone).over()

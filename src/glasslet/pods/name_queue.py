@@ -7,15 +7,9 @@ from collections import deque
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_static
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
-
-CONFIG_SOURCE = "kubernetes.io/config.source"
-
-
-def is_static(pod: Pod) -> bool:
-    """Whether the pod comes from a file or URL of this node."""
-    return pod.metadata.annotations.get(CONFIG_SOURCE, "api") != "api"
 
 
 class NameQueue:

@@ -13,6 +13,7 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.steps import PodMemory, runtime_failed
 from glasslet.record.recorder import working_for
+from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import Station
 from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError
 from glasslet.runtime.facts import Waiting
@@ -123,7 +124,11 @@ class ContainerStarter:
                 await self._files.link_log(memory.ref, action.name, started.id, started.log_path)
             except OSError as error:
                 # Collectors would miss this log; the container is fine.
-                self._recorder.finding(f"log of {action.name} could not be linked: {error.strerror}", pod=memory.ref)
+                finding = memory.unlinked.setdefault(action.name, StandingFinding(self._recorder, pod=memory.ref))
+                finding.is_(f"log of {action.name} could not be linked: {error.strerror}")
+                return
+            if (standing := memory.unlinked.pop(action.name, None)) is not None:
+                standing.over()
 
     async def _refresh(self, memory: PodMemory, action: StartContainer) -> None:
         try:

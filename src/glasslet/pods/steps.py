@@ -11,6 +11,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.pods.backoff import BackOffs
 from glasslet.pods.planner import POD_LEVEL, Hold
+from glasslet.record.standing import StandingFinding
 from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
 from glasslet.runtime.facts import Waiting
 from glasslet.runtime.spec import SandboxSpec
@@ -87,6 +88,10 @@ class PodMemory:
     resize_error: str = ""
     """Why the last try to resize failed."""
     termination_messages: dict[ContainerID, str] = field(default_factory=dict)
+    unread: dict[ContainerID, StandingFinding] = field(default_factory=dict)
+    """Findings that an ended container's message could not be read."""
+    unlinked: dict[str, StandingFinding] = field(default_factory=dict)
+    """Findings that the log of a container's newest instance has no link."""
 
     @property
     def ref(self) -> PodRef:

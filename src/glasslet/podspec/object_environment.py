@@ -16,13 +16,11 @@ from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.container import Container
 from glasslet.api.env import EnvFromSource, EnvVarSource
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_static
 from glasslet.kubeapi.errors import APIError, NotFound
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.service_environment import service_environment
-
-_SOURCE = "kubernetes.io/config.source"
-_API = "api"
 
 
 class Objects(Protocol):
@@ -77,7 +75,7 @@ class ObjectEnvironment:
         return ResolvedEnvironment(envs_from=tuple(values.items()), key_refs=key_refs)
 
     async def _service_values(self, pod: Pod) -> dict[str, str]:
-        from_api = pod.metadata.annotations.get(_SOURCE, _API) == _API
+        from_api = not is_static(pod)
         services = await self._services.listed() if from_api else self._services.known() or ()
         if services is None:
             raise container_error("services have not yet been read at least once, cannot construct envvars")

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_mirror, is_static
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -14,7 +15,6 @@ BEST_EFFORT = "BestEffort"
 
 _COUNTED = ("cpu", "memory")
 _SYSTEM_CRITICAL = 2_000_000_000
-_STATIC_SOURCES = ("file", "http")
 
 
 def qos_class(pod: Pod) -> str:
@@ -32,8 +32,7 @@ def computed_qos_class(pod: Pod) -> str:
 
 def is_critical(pod: Pod) -> bool:
     """Static pods, mirror pods and pods of system priority: never evicted for pressure, never given swap."""
-    notes = pod.metadata.annotations
-    if notes.get("kubernetes.io/config.source") in _STATIC_SOURCES or "kubernetes.io/config.mirror" in notes:
+    if is_static(pod) or is_mirror(pod):
         return True
     return pod.spec.priority is not None and pod.spec.priority >= _SYSTEM_CRITICAL
 

@@ -21,6 +21,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.record.archive import Archive, Archived, made_record
 from glasslet.record.disk import Line, NoSpace, Retention, SegmentWriter
 from glasslet.record.history import PodRecord
+from glasslet.record.standing import StandingFinding
 from glasslet.record.store import Batch, Record
 
 
@@ -46,6 +47,11 @@ class RecordKeeper:
         self._writer = SegmentWriter(folder=folder, run=self.run_id, retention=retention)
         self._opened = False
         self._shed = 0
+        self._paused = ""
+        """Why nothing is written just now."""
+        self._lost = 0
+        """Events that a pause which is over has cost, until that is said."""
+        self._pause = StandingFinding(record)
         self._writing = asyncio.Lock()
         self._one_writer = threading.Lock()
         self._retry_at = 0.0
@@ -110,13 +116,18 @@ class RecordKeeper:
         joined = made_record(memory.pod, events, archived.gaps, dropped=archived.shed if from_disk else memory.dropped)
         return replace(joined, waits=memory.waits, stations=memory.stations, routine=memory.routine)
 
-    def _note(self, finding: str) -> None:
-        if finding:
-            self.record.finding(finding)
+    def _note(self, paused: str) -> None:
+        if paused:
+            self._pause.is_(paused)
+        else:
+            self._pause.over()
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            self.record.finding(f"the record on disk goes on after {lost} events were left out")
 
     def _write(self, batches: list[Batch]) -> str:
-        """Blocks; never raises; gives a finding or "". A disk that cannot take it costs these events and is left alone
-        for a while. Locked, because a write whose caller was cancelled goes on in its thread."""
+        """Blocks; never raises; says why it pauses, or "". A disk that cannot take it costs these events and is left
+        alone for a while. Locked, because a write whose caller was cancelled goes on in its thread."""
         with self._one_writer:
             return self._write_alone(batches)
 
@@ -125,7 +136,7 @@ class RecordKeeper:
         now = self.record.clock.monotonic()
         if now < self._retry_at:
             self._shed += count
-            return ""
+            return self._paused
         try:
             if not self._opened:
                 self._writer.open(self.record.clock.now().timestamp())
@@ -133,12 +144,12 @@ class RecordKeeper:
                 self._opened = True
             self._writer.write([self._line(batch) for batch in batches])
         except (OSError, NoSpace) as error:
-            first = self._shed == 0
             self._shed += max(1, count)
             self._retry_at = now + self.pace.retry
-            return f"the record on disk pauses, newer history is kept in memory only: {error}" if first else ""
-        shed, self._shed = self._shed, 0
-        return f"the record on disk goes on after {shed} events were left out" if shed else ""
+            self._paused = f"the record on disk pauses, newer history is kept in memory only: {error}"
+            return self._paused
+        self._lost, self._shed, self._paused = self._lost + self._shed, 0, ""
+        return ""
 
     def _line(self, batch: Batch) -> Line:
         pod = (batch.pod.namespace, batch.pod.name, batch.pod.uid) if batch.pod is not None else ()

@@ -8,9 +8,12 @@ self._trouble.over()                                # so is this
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Hashable
+from typing import Generic, Protocol, TypeVar
 
 from glasslet.api.pod_ref import PodRef
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Findings(Protocol):
@@ -43,3 +46,25 @@ class StandingFinding:
         if self._text:
             self._recorder.withdrawn(self._text, pod=self._pod)
             self._text = ""
+
+
+class StandingFindings(Generic[K]):
+    """Causes of one kind of trouble, told apart by a key (a pod's uid, a container's name). Of those that are over
+    nothing is kept."""
+
+    __slots__ = ("_recorder", "_standing")
+
+    def __init__(self, recorder: Findings) -> None:
+        self._recorder = recorder
+        self._standing: dict[K, StandingFinding] = {}
+
+    def is_(self, key: K, text: str, *, pod: PodRef | None = None) -> None:
+        """This is wrong with it now, in place of what was. `pod`: as in `StandingFinding`."""
+        if key not in self._standing:
+            self._standing[key] = StandingFinding(self._recorder, pod=pod)
+        self._standing[key].is_(text)
+
+    def over(self, key: K) -> None:
+        """Nothing is wrong with it any more."""
+        if (standing := self._standing.pop(key, None)) is not None:
+            standing.over()

@@ -15,6 +15,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.record.recorder import Recorder
+from glasslet.record.standing import StandingFindings
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.cpu import MIN_SHARES
 from glasslet.resources.layout import CgroupLayout, CgroupNameInvalid
@@ -42,7 +43,7 @@ class PodCgroups:
         self._layout = layout
         self._rules = rules
         self._demand = demand
-        self._recorder = recorder
+        self._refused: StandingFindings[PodUID] = StandingFindings(recorder)
         self._changed = changed
         self._set: dict[PodUID, str] = {}
         """Paths whose values this agent has written."""
@@ -58,7 +59,7 @@ class PodCgroups:
                 return path
             refused = await self._manager.create(path, limits_of_pod(demand, self._rules))
             if refused is not None:
-                self._recorder.finding(f"limits of the pod's cgroup not set: {refused}", pod=ref)
+                self._refused.is_(ref.uid, f"limits of the pod's cgroup not set: {refused}", pod=ref)
             self._set[ref.uid] = path
         self._changed()
         return path
@@ -71,6 +72,7 @@ class PodCgroups:
     async def adjust(self, pod: Pod) -> None:
         """Lets the pod have what it says now."""
         await self._change(pod, unlimited_where_silent(limits_of_pod(self._demand(pod), self._rules)))
+        self._refused.over(pod_ref(pod).uid)
         self._changed()
 
     async def _change(self, pod: Pod, limits: Limits) -> None:
@@ -102,6 +104,7 @@ class PodCgroups:
             known = self._set.get(ref.uid)
             await self._manager.destroy(*([known] if known else self._any_class(ref.uid)))
             self._set.pop(ref.uid, None)
+            self._refused.over(ref.uid)
         self._changed()
 
     async def found(self) -> dict[PodUID, str]:

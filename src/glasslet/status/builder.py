@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import OWNED
+from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
 from glasslet.podspec.qos import qos_class
 from glasslet.runtime.facts import StatusFacts, Verdict
@@ -88,11 +89,6 @@ def _rejected(facts: StatusFacts, verdict: Verdict) -> PodStatus:
         resource_claim_statuses=previous.resource_claim_statuses,
         extended_resource_claim_status=previous.extended_resource_claim_status,
     )
-
-
-def is_static(pod: Pod) -> bool:
-    """Whether the pod comes from a file or URL of this node."""
-    return pod.metadata.annotations.get("kubernetes.io/config.source", "api") != "api"
 
 
 def _is_initialized(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[ContainerStatus, ...]) -> bool:

@@ -31,7 +31,7 @@ from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for
-from glasslet.record.standing import StandingFinding
+from glasslet.record.standing import StandingFinding, StandingFindings
 from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
 from glasslet.status.transitions import comes_back_from_its_end
@@ -107,6 +107,7 @@ class StatusManager:
         self._took = took
         self._news = news
         self._entries: dict[PodUID, _Entry] = {}
+        self._untold: StandingFindings[PodUID] = StandingFindings(recorder)
         self._writers = 0
         self._group: asyncio.TaskGroup | None = None
 
@@ -117,8 +118,9 @@ class StatusManager:
         before = pod.status if entry is None else entry.status
         if (name := comes_back_from_its_end(pod, before, status)) is not None:
             text = f"terminated container {name} attempted illegal transition to non-terminated state"
-            self._recorder.finding(f"status of the pod not told: {text}", pod=pod_ref(pod))
+            self._untold.is_(uid, f"status of the pod not told: {text}", pod=pod_ref(pod))
             return
+        self._untold.over(uid)
         self._note_readiness(pod, before, status)
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
@@ -165,6 +167,7 @@ class StatusManager:
 
     def forget(self, uid: PodUID) -> None:
         """The pod is gone for good."""
+        self._untold.over(uid)
         entry = self._entries.pop(uid, None)
         if entry is not None and entry.task is not None:
             entry.task.cancel()

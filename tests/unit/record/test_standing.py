@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.record.standing import StandingFinding
+from glasslet.record.standing import StandingFinding, StandingFindings
 from glasslet.record.store import Record
 from tests.builders.record import WEB
 
@@ -36,3 +36,13 @@ def test_a_cause_that_comes_back_is_told_again() -> None:
     assert known is not None
     assert known.findings() == ()
     assert len(known.events) == 4
+
+
+def test_causes_of_one_kind_come_and_go_apart() -> None:
+    record = Record()
+    troubles: StandingFindings[str] = StandingFindings(record)
+    troubles.is_("a", "a is wrong")
+    troubles.is_("b", "b is wrong")
+    troubles.over("a")
+    troubles.over("c")
+    assert record.findings() == ["b is wrong"]

@@ -107,6 +107,9 @@ class Allocations:
             self._allocated[uid] = {**requirements_of(pod), **_told(pod)}
         known = self._allocated[uid]
         allocated = with_requirements(pod, known)
+        if self._is_under_way(allocated):
+            # An earlier agent granted it and did not get to the end.
+            self._accepted[uid] = _granted_generation(pod), self._clock.now()
         if allocated is not pod:
             self._pending[uid] = _Pending(pod=pod, since=self._clock.now(), decision=None)
         return allocated
@@ -216,6 +219,10 @@ class Allocations:
 
     # ------------------------------------------------------------------------------------------------------------------
 
+    def _is_under_way(self, allocated: Pod) -> bool:
+        told = self.actuated(allocated)
+        return any(amounts(c.resources) != amounts(told[c.name]) for c in resizable(allocated))
+
     def _decide(self, pod: Pod, allocated: Pod, others: Sequence[Pod], *, since: datetime) -> Pod:
         uid = pod_ref(pod).uid
         decision = self._judge(pod, allocated, others)
@@ -255,6 +262,12 @@ def _told(pod: Pod) -> dict[str, ResourceRequirements]:
         if status.name in names and status.container_id and status.resources is not None
         if status.resources.requests or status.resources.limits
     }
+
+
+def _granted_generation(pod: Pod) -> int:
+    """Of the spec whose resize is under way, as an earlier agent told it; else the spec of now is taken for it."""
+    told = (c.observed_generation for c in pod.status.conditions if c.type == "PodResizeInProgress")
+    return next(told, 0) or pod.metadata.generation
 
 
 def unfinished(pod: Pod, running: Sequence[str], actuated: Requirements) -> tuple[str, ...]:
