@@ -1,4 +1,4 @@
-"""Durations in words, the same in every answer and every table."""
+"""Durations and counts in words, the same in every answer and every table."""
 
 from __future__ import annotations
 
@@ -28,3 +28,8 @@ def milliseconds(value: float) -> str:
     if value < 9995:
         return f"{value / 1000:.2f} s"
     return duration(value / 1000)
+
+
+def times(count: int) -> str:
+    """`0 times`, `once`, `2 times`."""
+    return "once" if count == 1 else f"{count} times"

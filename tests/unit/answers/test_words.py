@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glasslet.answers.words import duration, milliseconds
+from glasslet.answers.words import duration, milliseconds, times
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,7 @@ def test_seconds_become_the_two_largest_units(seconds: float, words: str) -> Non
 )
 def test_milliseconds_keep_what_matters(value: float, words: str) -> None:
     assert milliseconds(value) == words
+
+
+def test_counts_are_said_as_people_say_them() -> None:
+    assert [times(count) for count in (0, 1, 2)] == ["0 times", "once", "2 times"]

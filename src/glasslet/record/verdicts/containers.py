@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.answers.why import VerdictAnswer
-from glasslet.answers.words import duration
+from glasslet.answers.words import duration, times
 from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
@@ -30,7 +30,7 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
         return it.verdict(
             "crash_back_off",
             "failing",
-            f"{it} keeps failing: {kind} container {status.name} {after}, restarted {status.restart_count} times"
+            f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
             + (f"; next start in {again}." if again else "."),
             brief=f"back-off after {_exit_brief(last)}"
             + (f" ({held})" if held else "")
@@ -113,7 +113,7 @@ def not_ready(it: Situation) -> VerdictAnswer | None:
                 ("probe", probe),
                 ("last result", result),
                 ("last words", it.last_words.get(status.name, "")),
-                ("running", f"for {it.ago(running.started_at)}, restarted {status.restart_count} times"),
+                ("running", f"for {it.ago(running.started_at)}, restarted {times(status.restart_count)}"),
             ],
             next_step=f"ask what the probe asks: glasslet exec {it} -c {status.name} -- ..., or read its log",
         )

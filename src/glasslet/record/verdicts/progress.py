@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.answers.why import VerdictAnswer
-from glasslet.answers.words import duration
+from glasslet.answers.words import duration, times
 from glasslet.record.events import Observed
 from glasslet.record.history import LiveWait
 from glasslet.record.stations import WaitKind
@@ -37,7 +37,7 @@ def fine(it: Situation) -> VerdictAnswer | None:
         "fine",
         "fine",
         f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
-        f"restarted {restarts} times.",
+        f"restarted {times(restarts)}.",
         since=since,
         evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip), *_last_ends(it)],
     )
