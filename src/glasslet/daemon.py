@@ -100,6 +100,7 @@ async def _manage_pods(
     foundation: Foundation, runtime: RuntimeSide, pods: PodSide, servers: ServerSide, layers: AsyncExitStack
 ) -> None:
     """From here on the agent sees what runs, works on pods, and answers."""
+    await layers.enter_async_context(running({"runtime connection lingers": runtime.connection.linger.run}))
     observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
     await layers.enter_async_context(running(observation))
     await layers.enter_async_context(running(pods.configuration.services))

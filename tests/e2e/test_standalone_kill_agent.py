@@ -76,7 +76,7 @@ async def test_trace_of_a_pod_names_the_time_without_an_agent(containerd: Privat
         await agent.wait_for(lambda rows: rows.get("gap", {}).get("ready") == 1)
         trace = await agent.ask(f"/glass/v1/pods/default/gap-{NODE}/trace")
         assert len(trace["gaps"]) == 1, trace
-        assert trace["unnamedMs"] < 50, trace
+        assert trace["unnamedMs"] < 0.05 * trace["totalMs"], trace
 
 
 async def test_terminated_agent_leaves_containers_running_and_exits_with_0(

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -151,7 +151,11 @@ class PrivateContainerd:
 
     def remove_all_pods(self) -> None:
         """Stops and removes every sandbox with its containers. Works inside a running loop, too."""
-        self._elsewhere(_remove_all_sandboxes(self.endpoint))
+        self._elsewhere(_remove_all_sandboxes(self.endpoint, self._remove_task))
+
+    def _remove_task(self, task: str) -> None:
+        """Behind the CRI's back, which cannot remove a task whose start broke off in the middle."""
+        self._ctr("tasks", "rm", "--force", task, check=False)
 
     def tail_of_log(self) -> str:
         """The last lines of containerd's log."""
@@ -164,9 +168,9 @@ class PrivateContainerd:
             with contextlib.suppress(RuntimeError, OSError):
                 self.start()
         with contextlib.suppress(Exception):  # the daemon may be beyond asking; what follows needs no answers
-            self._elsewhere(_remove_all_sandboxes(self.endpoint))
+            self._elsewhere(_remove_all_sandboxes(self.endpoint, self._remove_task))
         for task in self._ctr("tasks", "ls", "-q", check=False).stdout.split():
-            self._ctr("tasks", "rm", "--force", task, check=False)
+            self._remove_task(task)
         if self._process is not None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -306,7 +310,7 @@ async def _is_initialized(endpoint: str) -> bool:
         await connection.close()
 
 
-async def _remove_all_sandboxes(endpoint: str, seconds: float = 180.0) -> None:
+async def _remove_all_sandboxes(endpoint: str, remove_task: Callable[[str], None], seconds: float = 180.0) -> None:
     """Through the CRI, so that networks are torn down as they were set up. Raises RuntimeError with what is left."""
     silent = Silent()
     connection = await connect(endpoint, recorder=cast(Recorder, silent), metrics=silent)
@@ -324,6 +328,9 @@ async def _remove_all_sandboxes(endpoint: str, seconds: float = 180.0) -> None:
             if not pods and not problems:
                 return
             if any(problems):
+                for pod, problem in zip(pods, problems, strict=False):
+                    for container in pod.containers if "cannot delete running task" in problem else ():
+                        remove_task(container.id)
                 if time.monotonic() > deadline:
                     left = [pod.name for pod in pods]
                     raise RuntimeError(f"pods are left: {left}: {[one for one in problems if one]}")

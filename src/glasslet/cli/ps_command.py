@@ -36,6 +36,7 @@ def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> No
     """Pods, and what each is doing now."""
     client = find_agent(root_dir)
     if watch and form == TEXT:
+        # That is how one leaves it.
         with contextlib.suppress(KeyboardInterrupt):
             follow(client, namespace)
         return

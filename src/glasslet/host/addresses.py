@@ -164,5 +164,6 @@ def _interface_address(message: bytes) -> InterfaceAddress | None:
     try:
         name = socket.if_indextoname(index)
     except OSError:
+        # The interface went since the kernel listed its addresses.
         return None
     return InterfaceAddress(name, ipaddress.ip_address(raw))

@@ -20,6 +20,7 @@ def kill_processes(listed: Callable[[], set[int]]) -> tuple[int, ...]:
             try:
                 handles[pid] = os.pidfd_open(pid)
             except ProcessLookupError:
+                # It ended by itself.
                 continue
         still = listed()
         for pid, handle in handles.items():
@@ -28,6 +29,7 @@ def kill_processes(listed: Callable[[], set[int]]) -> tuple[int, ...]:
             try:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
             except ProcessLookupError:
+                # It ended by itself.
                 continue
             except OSError:
                 left.append(pid)

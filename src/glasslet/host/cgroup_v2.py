@@ -94,6 +94,7 @@ class CgroupV2:
         try:
             self._kernel.make(self._path(name))
         except FileExistsError:
+            # Somebody else made it in between.
             return
         except FileNotFoundError:
             self._make(os.path.dirname(name))
@@ -110,5 +111,6 @@ class CgroupV2:
                 self._kernel.write(switch, " ".join(f"+{controller}" for controller in sorted(self.controllers)))
             except OSError:
                 for controller in sorted(self.controllers):
+                    # Not every kernel gives every controller; what is missing shows where its files are used.
                     with suppress(OSError):
                         self._kernel.write(switch, f"+{controller}")

@@ -114,6 +114,7 @@ def _open_or_make(parent: int, name: str, mode: int) -> int:
     try:
         return os.open(name, _LOOK, dir_fd=parent)
     except FileNotFoundError:
+        # Not there: made below.
         pass
     os.mkdir(name, mode, dir_fd=parent)
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
@@ -132,6 +133,7 @@ def _make_target(target: str, *, is_directory: bool) -> None:
     try:
         there = os.lstat(target)
     except FileNotFoundError:
+        # Not there: made below.
         pass
     else:
         if stat.S_ISDIR(there.st_mode) == is_directory:
@@ -147,6 +149,7 @@ def _remove_places(directory: str, depth: int) -> None:
     try:
         names = os.listdir(directory)
     except FileNotFoundError:
+        # The pod has no sub-paths.
         return
     for name in names:
         path = f"{directory}/{name}"

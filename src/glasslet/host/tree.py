@@ -82,6 +82,7 @@ class _Removal:
         try:
             info = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
+            # Somebody else removed it, which is as good.
             return
         if info.st_dev != self._device:
             # A mount made after the table was read.

@@ -86,6 +86,7 @@ class UserIds:
     def release(self, uid: PodUID) -> None:
         """The pod ended: its block is free again."""
         if self._used.pop(uid, None) is not None:
+            # The file goes with the pod's folder at the latest.
             with contextlib.suppress(OSError):
                 os.unlink(self._path(uid))
 

@@ -93,6 +93,7 @@ class Bootstrap:
         same key leads to the same request, so that a restart goes on waiting for the same approval."""
         for path in (self._store.current_path, key_file):
             if key := _key_in(path):
+                # Not a key that can be used: the next place, or a new one.
                 with contextlib.suppress(NoKey):
                     return await self._make_key(KeyOrder(subject=subject, key=key))
         try:
@@ -119,6 +120,7 @@ class Bootstrap:
             logger.info("API server does not answer yet", extra={"error": str(error)})
             return False
         except APIError:
+            # A refusal is an answer, too: what may be asked is not the question here.
             pass
         return True
 

@@ -267,5 +267,6 @@ def _expiry_of(store: PairStore) -> datetime | None:
     try:
         pair = store.current()
     except (BadPair, OSError):
+        # What is wrong with the pair was said where it was to be used; here it only has no end to tell of.
         return None
     return pair.certificate.not_after if pair else None

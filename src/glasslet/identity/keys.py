@@ -8,6 +8,7 @@ import sys
 import msgspec
 from msgspec import Struct
 
+from glasslet.concurrency.child_process import end
 from glasslet.identity.certificate import Subject
 
 _SECONDS = 60.0
@@ -54,8 +55,7 @@ async def make_signing_input(order: KeyOrder) -> SigningInput:
         raise NoKey(f"no key and signing request in {_SECONDS:.0f} s") from None
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            await end(process)
     if process.returncode != 0:
         last = said.decode("utf-8", "replace").strip().splitlines()[-1:]
         raise NoKey(f"no signing request could be made: {last[0] if last else 'no reason given'}")

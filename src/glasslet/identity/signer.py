@@ -108,6 +108,7 @@ class CertificateSigner:
                 if end is not None:
                     return end
             except Gone:
+                # What the watch began with is too old by now: a new list, at once.
                 continue
             except APIError as error:
                 logger.info("signing request cannot be looked at", extra={"request": request.name, "error": str(error)})

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from glasslet.api.codec import decode
 from glasslet.api.object import Object
+from glasslet.concurrency.child_process import end
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.kubeconfig import ExecPlugin, Kubeconfig
 
@@ -140,8 +141,10 @@ async def run_plugin(plugin: ExecPlugin, config: Kubeconfig) -> _ExecStatus:
         async with asyncio.timeout(_PLUGIN_SECONDS):
             output, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
         raise CredentialError(f"credential plugin {plugin.command} gave no answer in {_PLUGIN_SECONDS:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            await end(process)
     if process.returncode != 0:
         raise CredentialError(f"credential plugin {plugin.command} ended with exit code {process.returncode}")
     try:

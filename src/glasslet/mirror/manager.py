@@ -75,6 +75,7 @@ class MirrorPods:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
             except TimeoutError:
+                # No news: time for the regular look.
                 continue
 
     async def _settle(self) -> bool:

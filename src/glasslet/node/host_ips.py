@@ -16,6 +16,7 @@ def host_ips(node: Node) -> tuple[str, ...]:
                 try:
                     found.append(ipaddress.ip_address(address.address))
                 except ValueError:
+                    # A cloud provider may write anything; what is no IP address is nobody's host IP.
                     continue
     first = found[:1]
     other = [ip for ip in found if ip.version != first[0].version][:1]

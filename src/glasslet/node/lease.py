@@ -85,6 +85,7 @@ class NodeLease:
                     paths.lease(self._node), wanted, Lease, timeout=self._patience()
                 )
             except Conflict:
+                # Somebody else wrote it: it is read and tried again.
                 return False
             except NotFound:
                 self._lease = None
@@ -104,6 +105,7 @@ class NodeLease:
             try:
                 return await self._client.get(paths.lease(self._node), Lease, timeout=self._patience())
             except NotFound:
+                # Made below.
                 pass
             except APIError as error:
                 self.problem = error
@@ -114,6 +116,7 @@ class NodeLease:
                 self._renewed()
                 return None
             except AlreadyExists:
+                # Made by somebody else in between: read it.
                 continue
             except APIError as error:
                 self.problem = error

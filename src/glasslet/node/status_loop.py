@@ -146,6 +146,7 @@ class StatusLoop:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         except TimeoutError:
+            # Nobody woke it: the period is over.
             pass
 
     @property

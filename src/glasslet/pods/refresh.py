@@ -1,9 +1,39 @@
-"""When the volumes of a running pod are looked at again: what they were made from may have changed."""
+"""Volumes of running pods are looked at again: what they were made from may have changed."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+
 from glasslet.api.pod import Pod
+from glasslet.pods.collaborators import Observed
+from glasslet.pods.executor import Executor
 from glasslet.pods.steps import PodMemory
+
+
+class VolumeRefresher:
+    """Brings news into volumes, for any number of workers. `every`: seconds between looks without any news."""
+
+    def __init__(self, *, executor: Executor, observed: Observed, every: float) -> None:
+        self._executor = executor
+        self._observed = observed
+        self._every = every
+
+    def due(self, memory: PodMemory, *, now: float) -> bool:
+        """Whether the pod has volumes that should be looked at; `now`: monotonic seconds."""
+        seen = self._observed.get(memory.ref.uid)
+        return seen is not None and seen.ready_sandbox() is not None and refresh_due(memory, now=now, every=self._every)
+
+    async def run(self, memory: PodMemory, other_work: Coroutine[None, None, object]) -> None:
+        """Looks at them until there is other work: that goes first, as a server that does not answer must not keep a
+        container from its restart. What was broken off is still due then."""
+        async with asyncio.TaskGroup() as group:
+            refreshing = group.create_task(self._executor.refresh(memory), name=f"{memory.ref} refresh")
+            news = group.create_task(other_work, name=f"{memory.ref} mail")
+            await asyncio.wait((refreshing, news), return_when=asyncio.FIRST_COMPLETED)
+            if refreshing.cancel():
+                memory.stale = True
+            news.cancel()
 
 
 def refresh_due(memory: PodMemory, *, now: float, every: float) -> bool:

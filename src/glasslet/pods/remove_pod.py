@@ -68,6 +68,7 @@ class PodRemover:
         try:
             await self._runtime.remove_container(instance.id)
         except NotFound:
+            # What was to be removed is gone already.
             return
 
     async def _remove_from_runtime(self, ref: PodRef) -> None:

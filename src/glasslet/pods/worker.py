@@ -10,23 +10,17 @@ worker for the same pod finds out from the runtime where things stand.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import assert_never
 
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.interruption import Interruptible
-from glasslet.concurrency.jitter import jittered
 from glasslet.concurrency.mailbox import Mailbox
 from glasslet.pods.api_status import tells_of_others
-from glasslet.pods.collaborators import NORMAL, WARNING, Devices, Observed
-from glasslet.pods.executor import Executor
-from glasslet.pods.grace import MIN_GRACE, termination_grace
-from glasslet.pods.holds import pause_after
-from glasslet.pods.last_words import LastWords
+from glasslet.pods.collaborators import NORMAL, Observed
+from glasslet.pods.entrance import Entrance
+from glasslet.pods.grace import termination_grace
 from glasslet.pods.lifecycle import (
     CleanedUp,
     ContainersStopped,
@@ -40,29 +34,21 @@ from glasslet.pods.lifecycle import (
     Terminating,
     advance,
 )
-from glasslet.pods.making_room import Victim, wait_for_room
-from glasslet.pods.name_queue import NameQueue
-from glasslet.pods.planner import PlannedWait
-from glasslet.pods.refresh import refresh_due
 from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.resting import Resting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.stages import Stages
 from glasslet.pods.start_times import StartTimes
 from glasslet.pods.status_keeper import StatusKeeper
-from glasslet.pods.steps import PodMemory, StepFailed
-from glasslet.pods.sync import PastDeadline, PodSync, Quiet, RanOut
+from glasslet.pods.steps import PodMemory
+from glasslet.pods.sync import PastDeadline, Quiet, RanOut
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
-from glasslet.pods.wait_board import WaitBoard
 from glasslet.record.recorder import working_for
-from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.admission import Rejected
 from glasslet.runtime.facts import Verdict
 from glasslet.telemetry.metrics.pods import PodWork
 
-logger = logging.getLogger(__name__)
-
-SHORTEST_REST = 0.001
-"""Seconds. Wall time is coarser than the loop's: what is due "now" may be a microsecond away, again and again."""
 DEADLINE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -73,15 +59,12 @@ class PodWorker:
         self,
         *,
         first: PodUpdate,
-        sync: PodSync,
-        executor: Executor,
+        stages: Stages,
+        entrance: Entrance,
         observed: Observed,
         keeper: StatusKeeper,
-        names: NameQueue,
-        last_words: LastWords,
         report: Reporting,
         settings: WorkerSettings,
-        devices: Devices,
     ) -> None:
         self.ref = pod_ref(first.pod)
         self.source = first.source
@@ -91,29 +74,20 @@ class PodWorker:
         self.since: datetime = report.clock.now()
         self.stopped = asyncio.Event()
         """Nothing of the pod runs any more, or ever will."""
-        self.victims: tuple[Victim, ...] = ()
-        """Pods that have to end before this one begins."""
         self.again: PodUpdate | None = None
         """The pod was removed and added anew: to be started afresh once this life has ended."""
-        self._sync = sync
-        self._executor = executor
+        self.entrance = entrance
+        self._stages = stages
         self._observed = observed
-        self._names = names
-        self._last_words = last_words
         self._report = report
-        self._settings = settings
-        self._devices: Devices | None = devices
         self._mail: Mailbox[Ask] = Mailbox(merge=merge)
+        self._resting = Resting(pod=self.ref, mail=self._mail, report=report, settings=settings)
         self._gone = False
         self._rejected = False
-        self._resting = False
-        self._moved_at = report.clock.monotonic()
         self._work = Interruptible()
-        self._waits = WaitBoard(report.recorder)
         self._starts = StartTimes(metrics=report.starts, pod=first.pod, seen_at=first.seen_at)
         self._work_kind = PodWork.CREATE
-        self._failures = 0
-        names.enter(first.pod)
+        entrance.queue(first.pod)
         self.deliver(first)
 
     # -- mail: called by others, never blocks --------------------------------------------------------------------------
@@ -133,7 +107,7 @@ class PodWorker:
     @property
     def busy_since(self) -> float | None:
         """Monotonic time at which it went on last; None while it only waits for news."""
-        return None if self._resting else self._moved_at
+        return self._resting.busy_since
 
     @property
     def occupies(self) -> bool:
@@ -159,7 +133,7 @@ class PodWorker:
 
     def changed(self) -> None:
         """The runtime's side of the pod changed. A resting worker looks by itself; a busy one at least tells."""
-        if not self._resting and self._observed.synced.is_set():
+        if not self._resting.rests and self._observed.synced.is_set():
             self._tell(provisional=isinstance(self.state, Syncing))
         self._mail.wake()
 
@@ -177,11 +151,11 @@ class PodWorker:
                 while await self._next_step():
                     pass
             finally:
-                self._waits.clear()
+                self._resting.waits.clear()
 
     async def _next_step(self) -> bool:
         """One turn of the loop; False at the end of the pod's life."""
-        self._moved_at = self._report.clock.monotonic()
+        self._resting.moved()
         self._take_mail()
         match self.state:
             case Syncing():
@@ -217,12 +191,11 @@ class PodWorker:
         if type(self.state) is type(old):
             return
         self.since = self._report.clock.now()
-        self._failures = 0
-        self._waits.clear()
+        self._resting.begin_anew()
         if isinstance(self.state, Terminated | Finished):
             self.stopped.set()
         if isinstance(self.state, Finished):
-            self._names.leave(self.memory.pod)
+            self.entrance.leave(self.memory.pod)
         self._report.recorder.decided(
             f"{type(old).__name__.lower()} -> {type(self.state).__name__.lower()}",
             because=type(event).__name__,
@@ -239,12 +212,10 @@ class PodWorker:
         settled: Quiet | RanOut | PastDeadline = Quiet()
         refusal: Rejected | None = None
         async with self._work:
-            await self._names.wait_for_turn(self.memory.pod)
-            await wait_for_room(self.victims, self._report)
-            self.victims = ()
-            if (refusal := await self._get_devices()) is None:
-                with self._counted(self._work_kind):
-                    settled = await self._sync.settle(self.memory, self.keeper, self._goes_on, self._waits.show)
+            if (refusal := await self.entrance.enter(self.memory.pod)) is None:
+                with self._report.counted(self._work_kind):
+                    waits = self._resting.waits
+                    settled = await self._stages.sync.settle(self.memory, self.keeper, self._goes_on, waits.show)
         self._work_kind = PodWork.SYNC
         self._starts.look(self.memory, self.keeper.status, self._report.clock)
         if self._work.interrupted or not isinstance(self.state, Syncing):
@@ -254,9 +225,7 @@ class PodWorker:
             return
         match settled:
             case Quiet():
-                self._waits.show(settled.waits)
-                await self._refresh_volumes(settled.next_at)
-                await self._rest(self._until(settled.next_at))
+                await self._rest(settled)
             case RanOut():
                 self._advance(RanToCompletion(grace=termination_grace(self.memory.pod)))
             case PastDeadline():
@@ -266,118 +235,51 @@ class PodWorker:
             case _:
                 assert_never(settled)
 
-    async def _get_devices(self) -> Rejected | None:
-        """The last part of admission: plugins are asked, once in the pod's life. A pod without its devices fails."""
-        if self._devices is None:
-            return None
-        refusal = await self._devices.allocate(self.memory.pod)
-        self._devices = None
-        return refusal
-
-    async def _refresh_volumes(self, next_at: datetime | None) -> None:
-        """Brings news into the volumes of a running pod. Whatever else is to be done goes first: a server that
-        does not answer must not keep a container from its restart. What was broken off is still due then."""
-        seen = self._observed.get(self.ref.uid)
-        now, every = self._report.clock.monotonic(), self._settings.sync_frequency
-        if seen is None or seen.ready_sandbox() is None or not refresh_due(self.memory, now=now, every=every):
-            return
-        async with asyncio.TaskGroup() as group:
-            refreshing = group.create_task(self._executor.refresh(self.memory), name=f"{self.ref} refresh")
-            news = group.create_task(self._mail.wait(self._until(next_at)), name=f"{self.ref} mail")
-            await asyncio.wait((refreshing, news), return_when=asyncio.FIRST_COMPLETED)
-            if refreshing.cancel():
-                self.memory.stale = True
-            news.cancel()
-
-    @contextmanager
-    def _counted(self, work: PodWork) -> Iterator[None]:
-        began = self._report.clock.monotonic()
-        try:
-            yield
-        finally:
-            self._report.work.worked(work, self._report.clock.monotonic() - began)
+    async def _rest(self, quiet: Quiet) -> None:
+        """Until something may have changed; meanwhile the volumes are kept up to date."""
+        resting, refresher = self._resting, self._stages.refresher
+        resting.waits.show(quiet.waits)
+        if refresher.due(self.memory, now=self._report.clock.monotonic()):
+            await refresher.run(self.memory, self._mail.wait(resting.until(quiet.next_at)))
+        await resting.rest(resting.until(quiet.next_at))
 
     def _goes_on(self) -> bool:
         """Takes in mail between two rounds of a sync."""
-        self._moved_at = self._report.clock.monotonic()
+        self._resting.moved()
         self._take_mail()
         return isinstance(self.state, Syncing)
-
-    def _until(self, moment: datetime | None) -> float:
-        """Seconds to rest: up to that time, or to the next look without any news."""
-        pause = jittered(self._settings.sync_frequency)
-        if moment is None:
-            return pause
-        return min(pause, max((moment - self._report.clock.now()).total_seconds(), SHORTEST_REST))
-
-    async def _rest(self, seconds: float | None) -> None:
-        self._resting = True
-        try:
-            await self._mail.wait(seconds)
-        finally:
-            self._resting = False
 
     # -- the way out ---------------------------------------------------------------------------------------------------
 
     async def _stop(self, grace: int) -> None:
         self._tell()
-        try:
-            detail = f"grace {grace} s"
-            with self._counted(PodWork.KILL), self._report.recorder.station(Station.STOPPING, detail=detail):
-                await self._executor.stop(self.memory, grace=grace)
-        except StepFailed as failure:
-            self._report.events(self.ref, WARNING, "FailedKillPod", f"error killing pod: {failure.why}")
-            await self._pause(failure)
+        if (failure := await self._stages.way_out.stop(self.memory, grace)) is not None:
+            await self._resting.pause(failure)
             return
-        await self._last_words.read(self.memory, self._observed.get(self.ref.uid))
         self._advance(ContainersStopped())
         self._tell()
 
     async def _clean_up(self) -> None:
-        try:
-            detail = "volumes, cgroup"
-            with self._counted(PodWork.TERMINATED), self._report.recorder.station(Station.STOPPING, detail=detail):
-                await self._executor.give_back(self.memory)
-        except StepFailed as failure:
-            await self._pause(failure)
+        if (failure := await self._stages.way_out.clean_up(self.memory)) is not None:
+            await self._resting.pause(failure)
             return
         self._advance(CleanedUp())
         self._tell()
         self.keeper.finish(self.memory)
 
     async def _idle_or_remove(self, *, removed: bool) -> bool:
-        seen = self._observed.get(self.ref.uid)
+        """False once nothing is left to do, ever."""
+        seen, way_out = self._observed.get(self.ref.uid), self._stages.way_out
         if seen is not None and seen.running():
-            await self._stop_again()
+            failure = await way_out.stop_again(self.memory)
+        elif not removed:
+            await self._resting.rest(None)
             return True
-        if not removed:
-            await self._rest(None)
-            return True
-        if self.again is not None:
+        elif self.again is not None:
             # It comes back under the same UID: what is left counts its restarts and holds its logs.
             return False
-        try:
-            with self._report.recorder.station(Station.STOPPING, detail="remains"):
-                await self._executor.remove(self.memory)
-        except StepFailed as failure:
-            await self._pause(failure)
-            return True
-        self._report.recorder.passed(Station.GONE)
-        return False
-
-    async def _stop_again(self) -> None:
-        """Something runs of a pod that has ended: nobody wants it."""
-        try:
-            await self._executor.stop(self.memory, grace=MIN_GRACE)
-        except StepFailed as failure:
-            await self._pause(failure)
-
-    async def _pause(self, failure: StepFailed) -> None:
-        """Waits after a failure on the way out; news end the pause."""
-        self._failures += 1
-        logger.warning("pod step failed", extra={"pod": str(self.ref), "why": failure.why})
-        pause = pause_after(failure.retry, failures=self._failures, settings=self._settings)
-        until = self._report.clock.now() + timedelta(seconds=pause)
-        self._waits.show([PlannedWait(kind=WaitKind.BACK_OFF, on=failure.why, until=until)])
-        await self._rest(pause)
-        self._waits.clear()
+        elif (failure := await way_out.remove(self.memory)) is None:
+            return False
+        if failure is not None:
+            await self._resting.pause(failure)
+        return True

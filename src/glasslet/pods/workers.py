@@ -18,18 +18,18 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.pods.api_status import ENDED
-from glasslet.pods.assembly import PodServices, build_executor
+from glasslet.pods.assembly import PodServices
 from glasslet.pods.collaborators import WARNING, Admit
+from glasslet.pods.entrance import Entrance
 from glasslet.pods.grace import MIN_GRACE, termination_grace
-from glasslet.pods.last_words import LastWords
 from glasslet.pods.lifecycle import State
 from glasslet.pods.making_room import DISRUPTED, PREEMPTED, PREEMPTING, Victim
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.stages import build_stages
 from glasslet.pods.status_keeper import StatusKeeper, StatusServices
-from glasslet.pods.sync import PodSync
 from glasslet.pods.updates import Kill
 from glasslet.pods.worker import PodWorker
 from glasslet.record.recorder import working_for
@@ -81,21 +81,10 @@ class PodWorkers:
         self._report = report
         self._settings = settings
         services.allocations.subscribe(lambda: self.retry_resizes("pod_resized"))
-        self._executor = build_executor(services, report, settings.limits)
-        self._last_words = LastWords(files=services.files, recorder=report.recorder)
         self._names = NameQueue(report.recorder)
         self._supervisor = Supervisor()
         self._workers: dict[PodUID, PodWorker] = {}
-        self._sync = PodSync(
-            executor=self._executor,
-            observed=services.observed,
-            probes=status.probes,
-            last_words=self._last_words,
-            report=report,
-            settings=settings,
-            cgroup_lost=services.cgroup_lost,
-            allocations=services.allocations,
-        )
+        self._stages = build_stages(services, status.probes, report, settings)
 
     async def run(self) -> None:
         """Runs the workers until cancelled. Then nobody manages the pods any more; containers stay as they are."""
@@ -215,7 +204,7 @@ class PodWorkers:
                 self._begin(first, reject(pod_ref(pod), verdict, self._report))
                 return
             self._report.recorder.passed(Station.ADMITTED)
-        self._begin(first).victims = tuple(self._preempt(uid) for uid in verdict.victims)
+        self._begin(first).entrance.victims = tuple(self._preempt(uid) for uid in verdict.victims)
         self.retry_resizes("pods_added")
 
     def _others(self, uid: PodUID) -> list[Pod]:
@@ -237,15 +226,12 @@ class PodWorkers:
         keeper = StatusKeeper(services=services, clock=self._report.clock, first=first.pod.status)
         worker = PodWorker(
             first=first,
-            sync=self._sync,
-            executor=self._executor,
+            stages=self._stages,
+            entrance=Entrance(names=self._names, devices=self._services.devices, report=self._report),
             observed=self._services.observed,
             keeper=keeper,
-            names=self._names,
-            last_words=self._last_words,
             report=self._report,
             settings=self._settings,
-            devices=self._services.devices,
         )
         if kill is not None:
             worker.kill(kill)

@@ -111,6 +111,7 @@ class SegmentWriter:
 
     def touch(self) -> None:
         """Notes that this run is alive now."""
+        # A missing sign of life makes the next agent's guess coarser, nothing else.
         with contextlib.suppress(OSError):
             (self.folder / _ALIVE).touch()
             os.utime(self.folder / _ALIVE)
@@ -133,6 +134,7 @@ class SegmentWriter:
     def close(self) -> None:
         """Ends the segment; the next write begins another."""
         if self._file is not None:
+            # What could not be written (a full disk) was told when it was; the descriptor is free all the same.
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None

@@ -97,6 +97,7 @@ class Gate:
                 return response
         except TimeoutError:
             log.info("Request cut, it took too long", extra={"path": path})
+            # Closed meanwhile: then there is nothing to cut.
             with contextlib.suppress(KeyError):
                 self._connections.guard_of(request.protocol).abort()
         except ConnectionError:

@@ -314,6 +314,7 @@ class Glass:
                     async with aclosing(_closing(chunks)) as reading:
                         line = b"".join([chunk async for chunk in reading])
             except (LogsRefused, RuntimeCallError, OSError, TimeoutError):
+                # Last words are a help, not a fact: without them the verdict is shorter.
                 continue
             words[status.name] = line.decode(errors="replace").strip()[-_LAST_WORDS_LENGTH:]
         return words

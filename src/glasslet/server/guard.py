@@ -128,6 +128,7 @@ class ConnectionGuard(asyncio.Protocol):
         self._receiver = receiver
         early = self._early + bytes(self._held or b"")
         self._held = None
+        # It may never have been paused.
         with contextlib.suppress(RuntimeError):
             transport.resume_reading()
         if early:
@@ -243,6 +244,7 @@ def _keep_alive(transport: asyncio.Transport) -> None:
     sock = transport.get_extra_info("socket")
     if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
+    # Keep-alive finds dead clients early; a connection without it works as well.
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in _KEEPALIVE:

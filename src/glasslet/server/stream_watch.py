@@ -9,6 +9,7 @@ copied but the frame at the end of a chunk.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 HOLD = 65536
@@ -44,7 +45,7 @@ class OpaqueWatch:
         return b""
 
 
-class _FrameWatch:
+class _FrameWatch(ABC):
     """Walks frames; subclasses know their headers."""
 
     def __init__(self) -> None:
@@ -68,13 +69,13 @@ class _FrameWatch:
         self._held = chunk[at:]
         return chunk[:at] if self._held else chunk
 
+    @abstractmethod
     def _size(self, chunk: bytes, at: int) -> int | None:
         """Bytes of the frame that begins here, header included; None if its header is not there yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _look(self, chunk: bytes, at: int, size: int) -> None:
         """Takes note of a frame."""
-        raise NotImplementedError
 
 
 class SPDYWatch(_FrameWatch):

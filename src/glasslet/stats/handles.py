@@ -30,12 +30,14 @@ def count_handles(processes: Sequence[bytes], *, proc: str = "/proc") -> Handles
         try:
             folder = os.open(f"{proc}/{process.decode()}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
+            # The process ended since it was listed.
             continue
         try:
             names = os.listdir(folder)
             files += len(names)
             sockets += sum(_is_socket(name, folder) for name in names)
         except OSError:
+            # The process ended since it was listed.
             continue
         finally:
             os.close(folder)
@@ -59,6 +61,7 @@ def _limit_of(process: bytes, proc: str) -> int | None:
         try:
             return resource.prlimit(int(process), resource.RLIMIT_NOFILE)[0]
         except (OSError, ValueError):
+            # The file needs no such right.
             pass
     return open_files_limit(contents(f"{proc}/{process.decode()}/limits"))
 

@@ -146,6 +146,7 @@ class ISCSIVolume:
             return
         if entry is not None:
             self._mounts.unmount(shared)
+        # Without a (readable) note nobody knows of a session to end; the folder goes in any case.
         with contextlib.suppress(FileNotFoundError, ValueError):
             with open(f"{shared}/{_NOTE}", "rb") as file:
                 note = msgspec.json.decode(file.read(), type=_Note)

@@ -107,6 +107,7 @@ class LocalVolume:
         try:
             os.rmdir(target)
         except FileNotFoundError:
+            # Removed already.
             return
 
 

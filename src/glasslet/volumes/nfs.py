@@ -71,6 +71,7 @@ class NFSVolume:
         try:
             mount_by_program(source, path, "nfs", options)
         except OSError:
+            # What is told is why it could not be mounted; what is left of the try goes with the next one.
             with contextlib.suppress(OSError):
                 self._unmount(path)
             raise
@@ -87,6 +88,7 @@ def nfs_source(source: NFSVolumeSource) -> str:
     server = source.server
     if not server or server.startswith("-"):
         raise VolumeProblem(f"nfs server {server!r} is not a host name or address")
+    # A name of a host is no address, and needs no brackets.
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(server).version == 6:
             server = f"[{server}]"

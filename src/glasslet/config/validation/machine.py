@@ -99,5 +99,6 @@ def _reserved(configuration: KubeletConfiguration, resource: str) -> int:
         try:
             total += max(0, Quantity.parse(amounts.get(resource, "0")).nano_value())
         except ValueError:
+            # The bad quantity has its own finding.
             continue
     return total

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, Final, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -16,6 +17,12 @@ from glasslet.runtime.cri.messages import methods_of
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeCallError, RuntimeRejected
+
+MAKING: Final = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER, Verb.START_CONTAINER})
+"""Calls that a runtime may leave half done when its caller turns away (containerd: a task that is never started and
+that no call removes)."""
+LET_FINISH: Final = 5.0
+"""Seconds that such a call is given to end when whoever asked is cancelled: a pod deleted while it starts, TERM."""
 
 
 class RuntimeMetrics(Protocol):
@@ -45,7 +52,8 @@ class Calls:
         failure: RuntimeCallError | None = None
         with self._recorder.wait(WaitKind.CRI_CALL, on=verb.value):
             try:
-                return self._answers[verb].FromString(await self._stubs[verb](request, timeout=timeout))
+                asked = self._stubs[verb](request, timeout=timeout)
+                return self._answers[verb].FromString(await (_to_the_end(asked) if verb in MAKING else asked))
             except DecodeError as error:
                 failure = unreadable(verb)
                 raise failure from error
@@ -75,6 +83,19 @@ class Calls:
             call.cancel()
             kind = type(failure).__name__ if failure is not None else None
             self._metrics.operation(verb, time.perf_counter() - started, kind)
+
+
+async def _to_the_end(asked: Awaitable[bytes]) -> bytes:
+    """The answer. A cancellation takes effect once the call has ended, or has had its time for that."""
+    call = asyncio.ensure_future(asked)
+    try:
+        return await asyncio.shield(call)
+    except asyncio.CancelledError:
+        await asyncio.wait({call}, timeout=LET_FINISH)
+        raise
+    finally:
+        if not call.cancel() and not call.cancelled():
+            call.exception()  # nobody else will ask for it
 
 
 def unreadable(verb: Verb) -> RuntimeRejected:

@@ -20,6 +20,7 @@ from glasslet.runtime.cri.handshake import (
 )
 from glasslet.runtime.cri.hints import RuntimeHints
 from glasslet.runtime.cri.image_service import CRIImages
+from glasslet.runtime.cri.linger import Linger
 from glasslet.runtime.cri.runtime_service import CRIRuntime, SandboxMetrics, ask_version
 from glasslet.runtime.cri.settling import ExitSettled
 from glasslet.runtime.cri.timeouts import Timeouts
@@ -49,6 +50,8 @@ class CRIConnection:
     images: CRIImages
     info: RuntimeInfo
     channels: tuple[Channel, ...]
+    linger: Linger
+    """Runs beside whoever makes things through this connection."""
 
     async def close(self) -> None:
         """Ends all calls that are under way."""
@@ -94,7 +97,7 @@ async def connect(
         for opened in channels:
             await opened.close()
         raise
-    return CRIConnection(runtime, images, info, tuple(channels))
+    return CRIConnection(runtime, images, info, tuple(channels), Linger(path=path, channel=channel))
 
 
 async def _dial(path: str, channels: list[Channel]) -> Channel:

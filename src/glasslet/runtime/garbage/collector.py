@@ -162,6 +162,7 @@ class GarbageCollector:
             await self._logs.remove_log(dead.pod, container)
             await self._runtime.remove_container(container.id)
         except NotFound:
+            # What was to be removed is gone already.
             return
         except (RuntimeCallError, OSError) as error:
             _log_failure("dead container could not be removed", dead.pod, container.id, error)
@@ -175,6 +176,7 @@ class GarbageCollector:
                     await self._runtime.stop_sandbox(one.sandbox.id)
                     await self._runtime.remove_sandbox(one.sandbox.id)
                 except NotFound:
+                    # What was to be removed is gone already.
                     continue
                 except RuntimeCallError as error:
                     _log_failure("dead sandbox could not be removed", one.pod, one.sandbox.id, error)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
+from glasslet.concurrency.child_process import end
 from glasslet.concurrency.clock import Clock
 from glasslet.config.credential_providers import CredentialProvider
 from glasslet.record.recorder import Recorder
@@ -66,7 +67,8 @@ class PluginProcess:
                 async with asyncio.timeout(LIMIT_SECONDS):
                     printed, complaint = await _talk(process, request)
             except BaseException:
-                _end(process)
+                # With all that it started: what holds its outputs open may have outlived it.
+                await end(process, group=True)
                 raise
             failed = process.returncode != 0
         except OSError as error:
@@ -123,12 +125,6 @@ async def _read(pipe: asyncio.StreamReader, limit: int) -> bytes:
     while chunk := await pipe.read(_CHUNK):
         kept += chunk[: limit - len(kept)]
     return bytes(kept)
-
-
-def _end(process: Process) -> None:
-    """Ends the plugin with all that it started: what holds its outputs open may have outlived it."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _ending(code: int) -> str:

@@ -49,6 +49,7 @@ class DirectoryWatch:
             try:
                 os.read(self._descriptor, 65536)
             except BlockingIOError:
+                # Drained already: this call was for a change that has been told.
                 return
         self._changed.set()
 

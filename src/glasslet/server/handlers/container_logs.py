@@ -78,6 +78,7 @@ async def _stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.Str
 
 def _cut(request: web.Request) -> None:
     """Resets the connection: without the final chunk the client cannot take a part for the whole."""
+    # Closed meanwhile: then there is nothing to cut.
     with contextlib.suppress(KeyError):
         request.app[CONNECTIONS].guard_of(request.protocol).abort()
 

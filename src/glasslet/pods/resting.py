@@ -1,0 +1,78 @@
+"""How a pod's worker waits between its steps, and how others see that it does."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.jitter import jittered
+from glasslet.concurrency.mailbox import Mailbox
+from glasslet.pods.holds import pause_after
+from glasslet.pods.planner import PlannedWait
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.steps import StepFailed
+from glasslet.pods.updates import Ask
+from glasslet.pods.wait_board import WaitBoard
+from glasslet.record.stations import WaitKind
+
+logger = logging.getLogger(__name__)
+
+SHORTEST_REST = 0.001
+"""Seconds. Wall time is coarser than the loop's: what is due "now" may be a microsecond away, again and again."""
+
+
+class Resting:
+    """One worker's rests. Mail ends each of them."""
+
+    def __init__(self, *, pod: PodRef, mail: Mailbox[Ask], report: Reporting, settings: WorkerSettings) -> None:
+        self.rests = False
+        """The worker waits for news, a moment, or the end of a pause, and does nothing."""
+        self.waits = WaitBoard(report.recorder)
+        """What the pod waits for meanwhile."""
+        self._pod = pod
+        self._mail = mail
+        self._clock = report.clock
+        self._settings = settings
+        self._moved_at = report.clock.monotonic()
+        self._failures = 0
+
+    @property
+    def busy_since(self) -> float | None:
+        """Monotonic time at which the worker went on last; None while it rests."""
+        return None if self.rests else self._moved_at
+
+    def moved(self) -> None:
+        """The worker went on."""
+        self._moved_at = self._clock.monotonic()
+
+    def begin_anew(self) -> None:
+        """The pod came into another state: what failed and what was waited for before does not count any more."""
+        self._failures = 0
+        self.waits.clear()
+
+    def until(self, moment: datetime | None) -> float:
+        """Seconds to rest: up to that time, or to the next look without any news."""
+        pause = jittered(self._settings.sync_frequency)
+        if moment is None:
+            return pause
+        return min(pause, max((moment - self._clock.now()).total_seconds(), SHORTEST_REST))
+
+    async def rest(self, seconds: float | None) -> None:
+        """Until there is mail, or for so long."""
+        self.rests = True
+        try:
+            await self._mail.wait(seconds)
+        finally:
+            self.rests = False
+
+    async def pause(self, failure: StepFailed) -> None:
+        """After a failure on the way out: the more of them in a row, the longer."""
+        self._failures += 1
+        logger.warning("pod step failed", extra={"pod": str(self._pod), "why": failure.why})
+        pause = pause_after(failure.retry, failures=self._failures, settings=self._settings)
+        until = self._clock.now() + timedelta(seconds=pause)
+        self.waits.show([PlannedWait(kind=WaitKind.BACK_OFF, on=failure.why, until=until)])
+        await self.rest(pause)
+        self.waits.clear()

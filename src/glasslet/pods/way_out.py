@@ -1,0 +1,65 @@
+"""The steps from "stop" to "nothing is left of the pod". Which of them is due, the worker knows."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from glasslet.pods.collaborators import WARNING, Observed
+from glasslet.pods.executor import Executor
+from glasslet.pods.grace import MIN_GRACE
+from glasslet.pods.last_words import LastWords
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.steps import PodMemory, StepFailed
+from glasslet.record.stations import Station
+from glasslet.telemetry.metrics.pods import PodWork
+
+
+class WayOut:
+    """Takes pods down, for any number of workers. Each step returns what it failed with, None once it is done."""
+
+    def __init__(self, *, executor: Executor, observed: Observed, last_words: LastWords, report: Reporting) -> None:
+        self._executor = executor
+        self._observed = observed
+        self._last_words = last_words
+        self._report = report
+
+    async def stop(self, memory: PodMemory, grace: int) -> StepFailed | None:
+        """Stops all that runs of the pod within `grace` seconds, and reads what it left to say."""
+        try:
+            with self._report.counted(PodWork.KILL), self._stopping(f"grace {grace} s"):
+                await self._executor.stop(memory, grace=grace)
+        except StepFailed as failure:
+            self._report.events(memory.ref, WARNING, "FailedKillPod", f"error killing pod: {failure.why}")
+            return failure
+        await self._last_words.read(memory, self._observed.get(memory.ref.uid))
+        return None
+
+    async def stop_again(self, memory: PodMemory) -> StepFailed | None:
+        """Something runs of a pod that has ended: nobody wants it."""
+        try:
+            await self._executor.stop(memory, grace=MIN_GRACE)
+        except StepFailed as failure:
+            return failure
+        return None
+
+    async def clean_up(self, memory: PodMemory) -> StepFailed | None:
+        """Gives back what a stopped pod held of the node."""
+        try:
+            with self._report.counted(PodWork.TERMINATED), self._stopping("volumes, cgroup"):
+                await self._executor.give_back(memory)
+        except StepFailed as failure:
+            return failure
+        return None
+
+    async def remove(self, memory: PodMemory) -> StepFailed | None:
+        """Removes all that is left."""
+        try:
+            with self._stopping("remains"):
+                await self._executor.remove(memory)
+        except StepFailed as failure:
+            return failure
+        self._report.recorder.passed(Station.GONE)
+        return None
+
+    def _stopping(self, detail: str) -> AbstractContextManager[None]:
+        return self._report.recorder.station(Station.STOPPING, detail=detail)
