@@ -10,13 +10,20 @@ import pytest
 
 from tests.e2e.conftest import cluster_member, joined, running_control_plane
 from tests.e2e.test_api_pods import api_pod
-from tests.fakes.agent import FOR_EVER, Agent, agent_on, busybox_pod
+from tests.fakes.agent import FOR_EVER, NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, Plain, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
 
-GATES = {"HostnameOverride": True, "EnvFiles": True, "ContainerStopSignals": True}
+GATES = {"HostnameOverride": True, "EnvFiles": True, "ContainerStopSignals": True, "ImageVolume": True}
+
+
+@pytest.fixture
+def standalone(containerd: PrivateContainerd, tmp_path: Path) -> Iterator[Agent]:
+    """An agent without API server, which would have to know the gates, too."""
+    with agent_on(containerd, tmp_path / "agent", featureGates=GATES) as agent:
+        yield agent
 
 
 def output(agent: Agent, pod: str) -> list[str]:
@@ -30,29 +37,56 @@ def from_file(key: str, *, optional: bool = False) -> dict[str, object]:
     return {"name": key, "valueFrom": {"fileKeyRef": selector}}
 
 
-async def test_host_name_and_variables_are_as_the_pod_asks(containerd: PrivateContainerd, tmp_path: Path) -> None:
+async def test_host_name_and_variables_are_as_the_pod_asks(standalone: Agent) -> None:
     # behaviours.md §19: "hostnameOverride with gate HostnameOverride (alpha, off)."
-    with agent_on(containerd, tmp_path / "agent", featureGates=GATES) as agent:
-        await agent.wait_until_ready()
-        named = busybox_pod("named", f"hostname; {FOR_EVER}", hostnameOverride="other.example", subdomain="sub")
-        told = busybox_pod("told", f'echo "$COLOUR ${{SHAPE-none}}"; {FOR_EVER}')
-        spec = told["spec"]
-        spec["volumes"] = [{"name": "data", "emptyDir": {}}]
-        spec["containers"][0]["env"] = [from_file("COLOUR"), from_file("SHAPE", optional=True)]
-        spec["initContainers"] = [
-            {
-                "name": "setup",
-                "image": BUSYBOX,
-                "command": ["sh", "-c", "mkdir /data/made && echo 'COLOUR = dark green' >/data/made/env"],
-                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-            }
-        ]
-        agent.put(named)
-        agent.put(told)
-        names = ("named", "told")
-        await agent.wait_for(lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in names), seconds=150)
-        assert output(agent, "named") == ["other.example"]
-        assert output(agent, "told") == ["dark green none"]
+    await standalone.wait_until_ready()
+    named = busybox_pod("named", f"hostname; {FOR_EVER}", hostnameOverride="other.example", subdomain="sub")
+    told = busybox_pod("told", f'echo "$COLOUR ${{SHAPE-none}}"; {FOR_EVER}')
+    spec = told["spec"]
+    spec["volumes"] = [{"name": "data", "emptyDir": {}}]
+    spec["containers"][0]["env"] = [from_file("COLOUR"), from_file("SHAPE", optional=True)]
+    spec["initContainers"] = [
+        {
+            "name": "setup",
+            "image": BUSYBOX,
+            "command": ["sh", "-c", "mkdir /data/made && echo 'COLOUR = dark green' >/data/made/env"],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        }
+    ]
+    standalone.put(named)
+    standalone.put(told)
+    names = ("named", "told")
+    await standalone.wait_for(lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in names), seconds=150)
+    assert output(standalone, "named") == ["other.example"]
+    assert output(standalone, "told") == ["dark green none"]
+
+
+async def test_an_image_volume_that_the_runtime_cannot_mount_is_told(standalone: Agent) -> None:
+    """containerd before 2.1 knows only paths of the host."""
+    await standalone.wait_until_ready()
+    pod = busybox_pod("image-volume", volumes=[{"name": "v", "image": {"reference": BUSYBOX}}])
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    standalone.put(pod)
+    await standalone.wait_for(lambda rows: "CreateContainerError" in rows.get("image-volume", {}).get("now", ""))
+    [container] = (await standalone.ask(f"/glass/v1/pods/default/image-volume-{NODE}"))["containers"]
+    assert container["message"].endswith('failed to mkdir "": mkdir : no such file or directory')
+
+
+async def test_a_runtime_that_knows_no_stop_signals_sends_term(standalone: Agent, tmp_path: Path) -> None:
+    """containerd before 2.2 does not read the field."""
+    await standalone.wait_until_ready()
+    signals = " ".join(f"trap 'echo {name} >/v/said; exit 0' {name};" for name in ("USR1", "TERM"))
+    pod = busybox_pod("signalled", f"{signals} while :; do sleep 1000 & wait; done")
+    pod["spec"] |= {"os": {"name": "linux"}, "volumes": [{"name": "v", "hostPath": {"path": str(tmp_path)}}]}
+    pod["spec"]["containers"][0] |= {
+        "lifecycle": {"stopSignal": "SIGUSR1"},
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    standalone.put(pod)
+    await standalone.wait_for(lambda rows: rows.get("signalled", {}).get("ready") == 1)
+    standalone.remove("signalled")
+    await standalone.wait_for(lambda rows: "signalled" not in rows)
+    assert (tmp_path / "said").read_text() == "TERM\n"
 
 
 @pytest.fixture

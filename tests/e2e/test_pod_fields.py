@@ -17,7 +17,7 @@ from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import NODE, Agent
 from tests.fakes.containerd import PrivateContainerd
-from tests.fakes.control_plane import ControlPlane, Plain, phase
+from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -113,6 +113,13 @@ TELLING = [
         },
     ),
     Telling("class", "echo runs", "runs", spec={"runtimeClassName": "plain"}),
+    Telling(
+        "recursive-if-possible",
+        "grep -c ' /v ' /proc/mounts",
+        "1",
+        {"volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "IfPossible"}]},
+        {"volumes": [{"name": "v", "emptyDir": {}}]},
+    ),
     Telling("users-of-the-node", "cat /proc/self/uid_map", "0 0 4294967295", spec={"hostUsers": True}),
 ]
 
@@ -126,6 +133,12 @@ REFUSED = [
         "users-of-its-own",
         "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces",
         spec={"hostUsers": False},
+    ),
+    Refused(
+        "recursive",
+        'volume "v" requested recursive read-only mode, but it is not supported by the runtime',
+        {"volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "Enabled"}]},
+        {"volumes": [{"name": "v", "emptyDir": {}}]},
     ),
     Refused(
         "root-user",
@@ -247,6 +260,17 @@ def test_what_the_node_cannot_do_is_rejected(controlplane: ControlPlane, agent: 
         found = controlplane.wait_for(name, lambda pod: phase(pod) == "Failed", seconds=SECONDS)
         assert found is not None
         assert (found["status"]["reason"], found["status"]["message"]) == (reason, message)
+
+
+def test_a_checkpoint_that_the_runtime_cannot_make_is_refused_in_its_words(
+    controlplane: ControlPlane, agent: Agent
+) -> None:
+    controlplane.apply(api_pod("frozen"))
+    controlplane.wait_for("frozen", is_ready)
+    path = f"/api/v1/nodes/{NODE}/proxy/checkpoint/default/frozen/main"
+    said = controlplane.kubectl("create", "--raw", path, "-f", "-", stdin="{}", check=False)
+    assert "checkpointing of default/frozen/main failed" in said
+    assert "CheckpointContainer" in said
 
 
 def test_a_container_above_its_memory_limit_is_reported_oom_killed(controlplane: ControlPlane, agent: Agent) -> None:
