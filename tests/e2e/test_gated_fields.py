@@ -73,7 +73,7 @@ async def test_an_image_volume_that_the_runtime_cannot_mount_is_told(standalone:
 
 
 async def test_a_runtime_that_knows_no_stop_signals_sends_term(standalone: Agent, tmp_path: Path) -> None:
-    """containerd before 2.2 does not read the field."""
+    """containerd before 2.3 does not read the field."""
     await standalone.wait_until_ready()
     signals = " ".join(f"trap 'echo {name} >/v/said; exit 0' {name};" for name in ("USR1", "TERM"))
     pod = busybox_pod("signalled", f"{signals} while :; do sleep 1000 & wait; done")
