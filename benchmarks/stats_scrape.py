@@ -1,7 +1,8 @@
 """What one scrape of statistics costs the agent, in CPU time, with N pods on this machine's real control groups.
 
 Makes N pods' groups below a root of its own (pod, sandbox and container each, one sleeping process in the latter two),
-asks `NodeStats` for each answer in turn, and removes everything again. Needs root.
+asks `NodeStats` for each answer in turn, and removes everything again. Each answer twice: with containers that all
+slept since the last time, and with containers that all did something. Needs root.
 
     python benchmarks/stats_scrape.py [--pods 110] [--rounds 20]
 """
@@ -133,16 +134,16 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
 
 
 @contextmanager
-def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[None]:
-    """The control groups, filled."""
+def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The control groups, filled, and the processes in containers: each runs for a moment when it is sent something."""
     sleepers = []
     try:
         for group in pods.groups():
             tree.create(group)
-            sleeper = subprocess.Popen(["sleep", "10000"], stdin=subprocess.DEVNULL)
+            sleeper = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
             sleepers.append(sleeper)
             tree.move(sleeper.pid, group)
-        yield
+        yield sleepers[1::2]
     finally:
         for sleeper in sleepers:
             os.kill(sleeper.pid, signal.SIGKILL)
@@ -153,10 +154,20 @@ def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[None]:
             time.sleep(0.05)
 
 
-async def measure(name: str, ask: Callable[[], object], rounds: int) -> None:
-    """CPU and wall time of one answer."""
+def wake(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Every one of them runs for a moment."""
+    for process in processes:
+        assert process.stdin is not None
+        os.write(process.stdin.fileno(), b".")
+
+
+async def measure(
+    name: str, ask: Callable[[], object], rounds: int, running: Sequence[subprocess.Popen[bytes]] = ()
+) -> None:
+    """CPU and wall time of one answer. `running`: what runs between two of them."""
     cpu, wall, size = [], [], 0
     for _ in range(rounds):
+        wake(running)
         await asyncio.sleep(1.1)  # past the age that a reading is good for
         began, before = time.perf_counter(), time.process_time()
         body = await ask()  # type: ignore[misc]
@@ -166,21 +177,27 @@ async def measure(name: str, ask: Callable[[], object], rounds: int) -> None:
     before = time.process_time()
     zlib.compress(body, 1)
     packing = (time.process_time() - before) * 1000
+    state = "awake" if running else "asleep"
     print(
-        f"{name:32} CPU min {min(cpu):6.1f} ms  median {statistics.median(cpu):6.1f} ms"
+        f"{name:32} {state:6} CPU min {min(cpu):6.1f} ms  median {statistics.median(cpu):6.1f} ms"
         f"  wall {statistics.median(wall):6.1f} ms  {size / 1000:8.1f} kB  gzip {packing:5.1f} ms"
     )
 
 
-async def main(pods: Pods, folder: Path, rounds: int) -> None:
+async def main(pods: Pods, folder: Path, rounds: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """Every answer in turn."""
     version = find_tree().version
     stats = node_stats(pods, CgroupV2("/sys/fs/cgroup") if version == 2 else CgroupV1("/sys/fs/cgroup"), folder)
     print(f"{len(pods.observed())} pods, cgroup v{version}, Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
-    await measure("/metrics/resource", stats.resource_metrics, rounds)
-    await measure("/stats/summary, CPU and memory", lambda: stats.summary_json(only_cpu_and_memory=True), rounds)
-    await measure("/stats/summary", stats.summary_json, rounds)
-    await measure("/metrics/cadvisor", stats.cadvisor_metrics, rounds)
+    answers = {
+        "/metrics/resource": stats.resource_metrics,
+        "/stats/summary, CPU and memory": lambda: stats.summary_json(only_cpu_and_memory=True),
+        "/stats/summary": stats.summary_json,
+        "/metrics/cadvisor": stats.cadvisor_metrics,
+    }
+    for name, ask in answers.items():
+        await measure(name, ask, rounds)
+        await measure(name, ask, rounds, processes)
 
 
 if __name__ == "__main__":
@@ -192,7 +209,7 @@ if __name__ == "__main__":
     here = Path(f"/tmp/glasslet-bench-{os.getpid()}")
     here.mkdir()
     try:
-        with groups_of(bench, find_tree()):
-            asyncio.run(main(bench, here, arguments.rounds))
+        with groups_of(bench, find_tree()) as inhabitants:
+            asyncio.run(main(bench, here, arguments.rounds, inhabitants))
     finally:
         here.rmdir()

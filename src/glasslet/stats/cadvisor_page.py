@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.host.machine import Machine
-from glasslet.stats.container_families import Family, Row
+from glasslet.stats.container_families import Family, Row, Rows
 from glasslet.stats.exposition import Page, label_pairs
 from glasslet.stats.figures import CgroupFigures
 from glasslet.stats.filesystem_families import NodeFilesystem, of_filesystems
@@ -42,23 +42,21 @@ def cadvisor_page(
     reading: Reading, families: Iterable[Family], facts: MachineFacts, filesystems: Mapping[str, NodeFilesystem]
 ) -> bytes:
     """The page. `filesystems`: those of the node, by device name."""
-    rows = list(_rows(reading, facts))
-    found: dict[str, tuple[str, str, _Samples]] = {
-        family.name: (family.kind, family.text, _written(family, rows)) for family in families
-    }
-    found.update(of_filesystems(_base(ROOT), filesystems))
+    rows = Rows(_rows(reading, facts))
+    found = dict(of_filesystems(_base(ROOT), filesystems))
     lost = 0 if ROOT in reading.groups else 1
     found["container_scrape_error"] = ("gauge", "1 if control groups could not be read, else 0", [f" {lost}"])
     found.update(_of_machine(facts, max((row.stamp for row in rows), default="")))
+    of_groups = {family.name: family for family in families}
     page = Page()
-    for name in sorted(found):
-        page.family(name, *found[name])
+    for name in sorted(found.keys() | of_groups.keys()):
+        # A group's samples only once their turn comes: never is the whole page there as text and as bytes.
+        page.family(name, *(found.get(name) or _written(of_groups[name], rows)))
     return page.encoded()
 
 
-def _written(family: Family, rows: list[Row]) -> Iterator[str]:
-    """Only once its turn comes: never is the whole page there as text and as bytes."""
-    yield from family.samples(rows)
+def _written(family: Family, rows: Rows) -> tuple[str, str, _Samples]:
+    return family.kind, family.text, family.samples(rows)
 
 
 def _rows(reading: Reading, facts: MachineFacts) -> Iterator[Row]:

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 
 from glasslet.stats.figures import CgroupFigures, Details, Limits, MemoryFigures, Part, Transfers
-from glasslet.stats.kept_limits import KeptLimits
+from glasslet.stats.kept_figures import KeptFigures
 from glasslet.stats.kernel_text import Folder, contents, keyed, limit, lines, number, oldest_change
 from glasslet.stats.oom_kills import OomKills
+from glasslet.stats.open_files import OpenFiles
 
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -29,7 +30,10 @@ class CgroupV1:
         self._block = folders["blkio"]
         # Without swap accounting the files are missing for every group: asking once is enough.
         self._swap = os.path.exists(f"{self._memory}/memory.memsw.usage_in_bytes")
-        self._limits = KeptLimits()
+        self._open = OpenFiles()
+        self._limits = KeptFigures[Limits]()
+        self._details = KeptFigures[Details]()
+        self._processes = KeptFigures[tuple[bytes, ...]]()
         self._oom_kills = OomKills()
 
     def exists(self, group: str) -> bool:
@@ -43,18 +47,19 @@ class CgroupV1:
     def read(self, group: str, parts: Part) -> CgroupFigures | None:
         """Its figures; None if there is no such group. The kernel gives no pressure of groups here."""
         group = group.rstrip("/")
+        cpu = self.read_cpu(group)
+        usage = number(self._open.contents(f"{self._memory}{group}/memory.usage_in_bytes"))
+        if cpu is None and usage is None:
+            return None
         memory = Folder(self._memory + group)
         try:
-            cpu, usage = self.read_cpu(group), number(memory.contents("memory.usage_in_bytes"))
-            if cpu is None and usage is None:
-                return None
             limits = self._read_limits(group, memory, parts)
             return CgroupFigures(
                 taken_at=time.time_ns(),
                 cpu=cpu,
-                memory=_memory(memory, usage, limits) if usage is not None else None,
-                pids=tuple(memory.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
-                details=self._read_details(group, memory, limits) if parts & Part.DETAILS else None,
+                memory=self._read_memory(group, usage, limits) if usage is not None else None,
+                pids=self._read_processes(group, memory, cpu) if Part.PROCESSES in parts else None,
+                details=self._read_details(group, memory, limits, (cpu, usage)) if Part.DETAILS in parts else None,
             )
         finally:
             memory.close()
@@ -66,14 +71,14 @@ class CgroupV1:
 
     def read_cpu(self, group: str) -> int | None:
         """Nanoseconds of CPU that it used so far."""
-        return number(contents(f"{self._accounting}{group}/cpuacct.usage"))
+        return number(self._open.contents(f"{self._accounting}{group}/cpuacct.usage"))
 
     def processes(self, group: str) -> list[bytes]:
         """Ids of the processes in it, without those of groups below."""
         return contents(f"{self._memory}{group}/cgroup.procs").split()
 
     def _read_limits(self, group: str, memory: Folder, parts: Part) -> Limits:
-        """Those of memory alone, unless details are asked for."""
+        """Those of memory alone, fresh, or all that are known."""
 
         def of_memory() -> tuple[int | None, int | None]:
             swap = limit(memory.contents("memory.memsw.limit_in_bytes")) if self._swap else 0
@@ -91,12 +96,31 @@ class CgroupV1:
                 threads=number(contents(f"{self._pids}{group}/pids.max")) or 0,
             )
 
-        if parts & Part.DETAILS:
+        if Part.DETAILS in parts or Part.OLD_LIMITS in parts:
             return self._limits.get(group, all_of_them)
         size, swap = of_memory()
         return Limits(memory=size, swap=swap)
 
-    def _read_details(self, group: str, memory: Folder, limits: Limits) -> Details:
+    def _read_memory(self, group: str, usage: int, limits: Limits) -> MemoryFigures:
+        return _memory(keyed(self._open.contents(f"{self._memory}{group}/memory.stat")), usage, limits)
+
+    def _read_processes(self, group: str, memory: Folder, cpu: int | None) -> tuple[bytes, ...]:
+        def read() -> tuple[bytes, ...]:
+            return tuple(memory.contents("cgroup.procs").split())
+
+        return read() if cpu is None else self._processes.get(group, read, as_of=cpu)
+
+    def _read_details(self, group: str, memory: Folder, limits: Limits, used: tuple[int | None, int | None]) -> Details:
+        """`used`: CPU and memory. While neither changes, nothing runs in the group: nothing forks, reads, writes, waits
+        for its quota."""
+        oom_kills = self._oom_kills.get(group, lambda: _oom_kills(memory))
+
+        def read() -> Details:
+            return self._all_details(group, memory, limits, oom_kills)
+
+        return read() if used[0] is None else self._details.get(group, read, as_of=(*used, limits, oom_kills))
+
+    def _all_details(self, group: str, memory: Folder, limits: Limits, oom_kills: int) -> Details:
         ticks = keyed(contents(f"{self._accounting}{group}/cpuacct.stat"))
         # Without a quota nothing is ever throttled, without a limit none is ever hit.
         bandwidth = keyed(contents(f"{self._cpu}{group}/cpu.stat")) if limits.quota else {}
@@ -111,7 +135,7 @@ class CgroupV1:
             kernel_memory=number(memory.contents("memory.kmem.usage_in_bytes")) or 0,
             max_usage=number(memory.contents("memory.max_usage_in_bytes")) or 0,
             limit_hits=hits or 0,
-            oom_kills=self._oom_kills.get(group, lambda: _oom_kills(memory)),
+            oom_kills=oom_kills,
             threads=number(contents(f"{self._pids}{group}/pids.current")) or 0,
             transfers=self._read_transfers(self._block + group),
         )
@@ -137,9 +161,7 @@ def _oom_kills(folder: Folder) -> int:
     return int(keyed(folder.contents("memory.oom_control")).get(b"oom_kill", 0))
 
 
-def _memory(folder: Folder, usage: int, limits: Limits) -> MemoryFigures:
-    stat = keyed(folder.contents("memory.stat"))
-
+def _memory(stat: dict[bytes, bytes], usage: int, limits: Limits) -> MemoryFigures:
     def total(key: bytes) -> int:
         return int(stat.get(b"total_" + key) or stat.get(key) or 0)
 

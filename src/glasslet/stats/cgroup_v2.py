@@ -8,9 +8,10 @@ import time
 from msgspec.structs import replace
 
 from glasslet.stats.figures import NO_PRESSURE, CgroupFigures, Details, Limits, MemoryFigures, Part, Pressure, Transfers
-from glasslet.stats.kept_limits import KeptLimits
+from glasslet.stats.kept_figures import KeptFigures
 from glasslet.stats.kernel_text import Folder, contents, keyed, limit, number, oldest_change, pressure
 from glasslet.stats.oom_kills import OomKills
+from glasslet.stats.open_files import OpenFiles
 
 _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
@@ -23,7 +24,10 @@ class CgroupV2:
     def __init__(self, root: str, *, meminfo: str = "/proc/meminfo") -> None:
         self._root = root
         self._meminfo = meminfo
-        self._limits = KeptLimits()
+        self._open = OpenFiles()
+        self._limits = KeptFigures[Limits]()
+        self._details = KeptFigures[Details]()
+        self._processes = KeptFigures[tuple[bytes, ...]]()
         self._oom_kills = OomKills()
 
     def exists(self, group: str) -> bool:
@@ -38,9 +42,10 @@ class CgroupV2:
         """Its figures; None if there is no such group."""
         folder = Folder(self._root + group.rstrip("/"))
         try:
-            stat = keyed(folder.contents("cpu.stat"))
+            counted = self._often(group, "cpu.stat")
+            stat = keyed(counted)
             limits = self._read_limits(group, folder, parts)
-            memory = self._read_memory(folder, limits)
+            memory = self._read_memory(group, folder, limits)
             cpu = _nanoseconds(stat, b"usage_usec") if b"usage_usec" in stat else None
             if cpu is None and memory is None:
                 return None
@@ -49,11 +54,11 @@ class CgroupV2:
                 taken_at=time.time_ns(),
                 cpu=cpu,
                 memory=memory,
-                pids=tuple(folder.contents("cgroup.procs").split()) if parts & Part.PROCESSES else None,
+                pids=self._read_processes(group, folder, cpu) if Part.PROCESSES in parts else None,
                 cpu_pressure=cpu_pressure,
                 memory_pressure=memory_pressure,
                 io_pressure=io_pressure,
-                details=self._read_details(group, folder, stat, limits) if parts & Part.DETAILS else None,
+                details=self._read_details(group, folder, counted, memory, limits) if Part.DETAILS in parts else None,
             )
         finally:
             folder.close()
@@ -65,7 +70,7 @@ class CgroupV2:
 
     def read_cpu(self, group: str) -> int | None:
         """Nanoseconds of CPU that it used so far."""
-        stat = keyed(contents(f"{self._root}{group.rstrip('/')}/cpu.stat"))
+        stat = keyed(self._often(group, "cpu.stat"))
         return _nanoseconds(stat, b"usage_usec") if stat else None
 
     def processes(self, group: str) -> list[bytes]:
@@ -73,30 +78,53 @@ class CgroupV2:
         return contents(f"{self._root}{group.rstrip('/')}/cgroup.procs").split()
 
     def _read_limits(self, group: str, folder: Folder, parts: Part) -> Limits:
-        """Those of memory alone, unless details are asked for."""
-        if parts & Part.DETAILS:
+        """Those of memory alone, fresh, or all that are known."""
+        if Part.DETAILS in parts or Part.OLD_LIMITS in parts:
             return self._limits.get(group, lambda: _limits(folder))
         return _memory_limits(folder)
 
-    def _read_details(self, group: str, folder: Folder, stat: dict[bytes, bytes], limits: Limits) -> Details:
-        return Details(
-            limits=limits,
-            user=_nanoseconds(stat, b"user_usec"),
-            system=_nanoseconds(stat, b"system_usec"),
-            periods=int(stat.get(b"nr_periods", 0)),
-            throttled_periods=int(stat.get(b"nr_throttled", 0)),
-            throttled=_nanoseconds(stat, b"throttled_usec"),
-            max_usage=number(folder.contents("memory.peak")) or 0,
-            oom_kills=self._oom_kills.get(group, lambda: _oom_kills(folder)),
-            threads=number(folder.contents("pids.current")) or 0,
-            transfers=_transfers(folder.contents("io.stat")),
-        )
+    def _read_processes(self, group: str, folder: Folder, cpu: int | None) -> tuple[bytes, ...]:
+        def read() -> tuple[bytes, ...]:
+            return tuple(folder.contents("cgroup.procs").split())
 
-    def _read_memory(self, folder: Folder, limits: Limits) -> MemoryFigures | None:
-        stat = keyed(folder.contents("memory.stat"))
+        return read() if cpu is None else self._processes.get(group, read, as_of=cpu)
+
+    def _read_details(
+        self, group: str, folder: Folder, counted: bytes, memory: MemoryFigures | None, limits: Limits
+    ) -> Details:
+        """`counted`: cpu.stat. While this and memory use do not change, nothing runs in the group, so nothing forks, or
+        needs more than ever before. Its pages are written to disk by the kernel, later."""
+        usage = None if memory is None else memory.usage
+        oom_kills = self._oom_kills.get(group, lambda: _oom_kills(folder))
+        moved = folder.contents("io.stat")
+
+        def read() -> Details:
+            stat = keyed(counted)
+            return Details(
+                limits=limits,
+                user=_nanoseconds(stat, b"user_usec"),
+                system=_nanoseconds(stat, b"system_usec"),
+                periods=int(stat.get(b"nr_periods", 0)),
+                throttled_periods=int(stat.get(b"nr_throttled", 0)),
+                throttled=_nanoseconds(stat, b"throttled_usec"),
+                max_usage=number(folder.contents("memory.peak")) or 0,
+                oom_kills=oom_kills,
+                threads=number(folder.contents("pids.current")) or 0,
+                transfers=_transfers(moved),
+            )
+
+        if not counted:
+            return read()
+        return self._details.get(group, read, as_of=(counted, usage, limits, oom_kills, moved))
+
+    def _often(self, group: str, file: str) -> bytes:
+        return self._open.contents(f"{self._root}{group.rstrip('/')}/{file}")
+
+    def _read_memory(self, group: str, folder: Folder, limits: Limits) -> MemoryFigures | None:
+        stat = keyed(self._often(group, "memory.stat"))
         if not stat:
             return None
-        usage = number(folder.contents("memory.current"))
+        usage = number(self._often(group, "memory.current"))
         if usage is None:
             return _memory(stat, int(stat.get(b"anon", 0)) + int(stat.get(b"file", 0)), swap=self._swap_in_use())
         return _memory(
@@ -118,7 +146,7 @@ class CgroupV2:
 
 
 def _read_pressure(folder: Folder, parts: Part) -> tuple[Pressure, Pressure, Pressure]:
-    if not parts & Part.PRESSURE:
+    if Part.PRESSURE not in parts:
         return (NO_PRESSURE, NO_PRESSURE, NO_PRESSURE)
     cpu, memory, io = (pressure(folder.contents(f"{name}.pressure")) for name in ("cpu", "memory", "io"))
     return cpu, memory, io

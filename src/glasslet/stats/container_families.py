@@ -6,7 +6,8 @@ of groups beyond bytes and operations, which the kernel does not count. Source: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -30,7 +31,26 @@ class Row(Struct, frozen=True, kw_only=True):
     handles: Handles | None = None
 
 
-Rows = Sequence[Row]
+T = TypeVar("T")
+Told = list[tuple[str, T, str]]
+"""For each group that has such figures: its labels in braces with a space behind, the figures, the stamp."""
+
+
+class Rows:
+    """All groups of a page, and those that have memory or details: told apart once, not once per metric."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.all = list(rows)
+        labelled = [(f"{{{row.labels}}} ", row) for row in self.all]
+        self.memory: Told[MemoryFigures] = [
+            (labels, row.figures.memory, row.stamp) for labels, row in labelled if row.figures.memory is not None
+        ]
+        self.details: Told[Details] = [
+            (labels, row.figures.details, row.stamp) for labels, row in labelled if row.figures.details is not None
+        ]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.all)
 
 
 class Family(Struct, frozen=True):
@@ -46,7 +66,7 @@ def of_memory(name: str, text: str, value: Callable[[MemoryFigures], int], kind:
     """A figure that every group with a memory controller has."""
 
     def samples(rows: Rows) -> Iterable[str]:
-        return [f"{{{r.labels}}} {value(m)}{r.stamp}" for r in rows if (m := r.figures.memory) is not None]
+        return [f"{labels}{value(memory)}{stamp}" for labels, memory, stamp in rows.memory]
 
     return Family(name, kind, text, samples)
 
@@ -63,9 +83,9 @@ def of_details(
 
     def samples(rows: Rows) -> Iterable[str]:
         return [
-            f"{{{r.labels}}} {found}{r.stamp if stamped else ''}"
-            for r in rows
-            if r.figures.details is not None and (found := value(r.figures.details)) is not None
+            f"{labels}{found}{stamp if stamped else ''}"
+            for labels, details, stamp in rows.details
+            if (found := value(details)) is not None
         ]
 
     return Family(name, kind, text, samples)
@@ -130,11 +150,13 @@ def _cpu_usage(rows: Rows) -> Iterable[str]:
 
 
 def _failures(rows: Rows) -> Iterable[str]:
-    for row in rows:
-        if (memory := row.figures.memory) is not None:
-            for scope in ("container", "hierarchy"):
-                for kind, count in (("pgfault", memory.faults), ("pgmajfault", memory.major_faults)):
-                    yield f'{{{row.labels},failure_type="{kind}",scope="{scope}"}} {count}{row.stamp}'
+    return [
+        f'{{{row.labels},failure_type="{kind}",scope="{scope}"}} {count}{row.stamp}'
+        for row in rows
+        if (memory := row.figures.memory) is not None
+        for scope in ("container", "hierarchy")
+        for kind, count in (("pgfault", memory.faults), ("pgmajfault", memory.major_faults))
+    ]
 
 
 def _block_usage(rows: Rows) -> Iterable[str]:
@@ -170,7 +192,7 @@ def _limit(name: str, text: str, value: Callable[[MemoryFigures], int | None]) -
     """A memory limit; 0 is none."""
 
     def samples(rows: Rows) -> Iterable[str]:
-        return [f"{{{r.labels}}} {value(m) or 0}" for r in rows if (m := r.figures.memory) is not None]
+        return [f"{labels}{value(memory) or 0}" for labels, memory, _ in rows.memory]
 
     return Family(name, "gauge", text, samples)
 

@@ -16,11 +16,10 @@ class Page:
 
     def family(self, name: str, kind: str, text: str, samples: Iterable[str]) -> None:
         """All samples of one metric, each as `sample` gives it without the name; without any it is left out."""
-        lines = [name + sample for sample in samples]
-        if lines:
+        lines = [f"# HELP {name} {text}\n# TYPE {name} {kind}", *samples]
+        if len(lines) > 1:
             # Encoded at once: the page of a full node is megabytes, and need not be there three times.
-            lines.insert(0, f"# HELP {name} {text}\n# TYPE {name} {kind}")
-            self._out.append("\n".join(lines).encode())
+            self._out.append(f"\n{name}".join(lines).encode())
 
     def encoded(self) -> bytes:
         """The whole page."""

@@ -19,6 +19,8 @@ class Part(IntFlag):
     """All that only the container metrics show."""
     NETWORK = 8
     """Traffic of the node and of every sandbox."""
+    OLD_LIMITS = 16
+    """Limits need not be fresh; for details they never are."""
 
 
 class Stall(Struct, frozen=True):

@@ -35,21 +35,26 @@ def interfaces(data: bytes) -> tuple[Interface, ...]:
     found = []
     for line in data.decode("utf-8", "replace").splitlines():
         name, colon, rest = line.partition(":")
-        name, values = name.strip(), rest.split()
-        if not colon or len(values) < _FIELDS or name.lower().startswith(_IGNORED):
+        name = name.strip()
+        if not colon or name.lower().startswith(_IGNORED):
             continue
-        numbers = [int(value) if value.isdigit() else 0 for value in values]
+        values = rest.split()
+        if len(values) < _FIELDS or not all(map(str.isdigit, values)):
+            continue
+        rx_bytes, rx_packets, rx_errors, rx_dropped, _, _, _, _, tx_bytes, tx_packets, tx_errors, tx_dropped = map(
+            int, values[:12]
+        )
         found.append(
             Interface(
                 name=name,
-                rx_bytes=numbers[0],
-                rx_packets=numbers[1],
-                rx_errors=numbers[2],
-                rx_dropped=numbers[3],
-                tx_bytes=numbers[8],
-                tx_packets=numbers[9],
-                tx_errors=numbers[10],
-                tx_dropped=numbers[11],
+                rx_bytes=rx_bytes,
+                rx_packets=rx_packets,
+                rx_errors=rx_errors,
+                rx_dropped=rx_dropped,
+                tx_bytes=tx_bytes,
+                tx_packets=tx_packets,
+                tx_errors=tx_errors,
+                tx_dropped=tx_dropped,
             )
         )
     return tuple(found)

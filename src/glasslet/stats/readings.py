@@ -11,6 +11,7 @@ from glasslet.runtime.model import ObservedContainer
 from glasslet.stats.container_cgroups import ContainerCgroups
 from glasslet.stats.figures import CgroupFigures, Part
 from glasslet.stats.handles import Handles, count_handles
+from glasslet.stats.kept_figures import KeptFigures
 from glasslet.stats.network import Interface, read_interfaces
 from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
 
@@ -74,6 +75,28 @@ class Reading(Struct, frozen=True, kw_only=True):
                     yield group, one.taken_at, one.cpu
 
 
+class _Wanted(Struct, frozen=True, kw_only=True):
+    """Parts by what they are read of: worked out once, as sets of flags are slow to handle."""
+
+    of_container: Part
+    of_pod: Part
+    """Processes are in the groups below a pod's."""
+    of_sandbox: Part
+    """All that a sandbox does is to hold a network: its details say nothing."""
+    details: bool
+    network: bool
+
+    @classmethod
+    def of(cls, parts: Part) -> _Wanted:
+        return cls(
+            of_container=parts,
+            of_pod=parts & ~Part.PROCESSES,
+            of_sandbox=parts & ~Part.DETAILS | Part.OLD_LIMITS,
+            details=Part.DETAILS in parts,
+            network=Part.NETWORK in parts,
+        )
+
+
 class GroupReader:
     """Reads a whole node. Not for two threads at once."""
 
@@ -82,42 +105,49 @@ class GroupReader:
         self._system = system
         self._proc = proc
         self._places = ContainerCgroups(exists=tree.exists)
+        self._handles = KeptFigures[Handles]()
 
     def read(self, targets: Sequence[PodTarget], parts: Part) -> Reading:
         """All groups of the node and of these pods."""
         names = [ROOT, *self._system.known().values(), *groups_above(targets, self._system.pods)]
         groups = {name: figures for name in dict.fromkeys(names) if (figures := self._tree.read(name, parts))}
-        pods = tuple(self._read_pod(target, parts) for target in targets)
+        wanted = _Wanted.of(parts)
+        pods = tuple(self._read_pod(target, wanted) for target in targets)
         self._places.keep_only(str(own) for t in targets for own in (t.sandbox.id, *(c.id for c in t.containers)))
-        interfaces = read_interfaces("1", proc=self._proc) if parts & Part.NETWORK else ()
+        interfaces = read_interfaces("1", proc=self._proc) if wanted.network else ()
         made_at = {name: moment for name in groups if (moment := self._tree.made_at(name)) is not None}
         return Reading(parts=parts, groups=groups, made_at=made_at, pods=pods, interfaces=interfaces)
 
-    def _read_pod(self, target: PodTarget, parts: Part) -> PodReading:
+    def _read_pod(self, target: PodTarget, wanted: _Wanted) -> PodReading:
         containers = []
         for container in target.containers:
             group = self._places.find(container.id, target.cgroup)
-            figures = self._tree.read(group, parts) if group else None
-            handles = None
-            if figures is not None and parts & Part.DETAILS:
-                handles = count_handles(self._pids(group, figures), proc=self._proc)
+            figures = self._tree.read(group, wanted.of_container) if group else None
+            handles = self._read_handles(group, figures) if figures is not None and wanted.details else None
             containers.append(ContainerReading(container, group, figures, handles))
         sandbox_group = ""
         sandbox = None
-        if parts & (Part.NETWORK | Part.DETAILS):
+        if wanted.network or wanted.details:
             sandbox_group = self._places.find(target.sandbox.id, target.cgroup)
-        if sandbox_group and parts & Part.DETAILS:
-            # All that a sandbox does is to hold a network: its details say nothing.
-            sandbox = self._tree.read(sandbox_group, parts & ~Part.DETAILS)
+        if sandbox_group and wanted.details:
+            sandbox = self._tree.read(sandbox_group, wanted.of_sandbox)
         return PodReading(
             target=target,
-            # Processes are in the groups below a pod's.
-            figures=self._tree.read(target.cgroup, parts & ~Part.PROCESSES) if target.cgroup else None,
+            figures=self._tree.read(target.cgroup, wanted.of_pod) if target.cgroup else None,
             containers=tuple(containers),
             sandbox_group=sandbox_group,
             sandbox=sandbox,
-            interfaces=self._interfaces(sandbox_group, sandbox) if sandbox_group and parts & Part.NETWORK else None,
+            interfaces=self._interfaces(sandbox_group, sandbox) if sandbox_group and wanted.network else None,
         )
+
+    def _read_handles(self, group: str, figures: CgroupFigures) -> Handles:
+        """Nobody but a process of the group opens its files."""
+        pids = self._pids(group, figures)
+
+        def read() -> Handles:
+            return count_handles(pids, proc=self._proc)
+
+        return read() if figures.cpu is None else self._handles.get(group, read, as_of=(figures.cpu, pids))
 
     def _interfaces(self, group: str, sandbox: CgroupFigures | None) -> tuple[Interface, ...] | None:
         pids = self._pids(group, sandbox)
