@@ -33,12 +33,12 @@ async def test_a_missing_log_link_is_told_until_the_next_instance_has_one() -> N
 async def test_an_unread_message_is_told_until_nobody_is_shown_it() -> None:
     node = Node()
     async with running_agent(node) as agent:
-        agent.runtime.program("main", *[exits(1, after=700)] * 9)
+        agent.runtime.program("main", *[exits(1, after=5)] * 9)
         agent.add(pod())
         await agent.until_running("main")
         node.files.log_problem = OSError(5, "Input/output error")
-        await agent.until(lambda: len(agent.runtime.instances("main")) == 2, seconds=2000)
+        await agent.until(lambda: len(agent.runtime.instances("main")) == 2, seconds=60, step=0.5)
         assert "termination message of main could not be read: Input/output error" in findings(agent)
         node.files.log_problem = None
-        await agent.until(lambda: len(agent.runtime.instances("main")) == 4, seconds=4000)
+        await agent.until(lambda: len(agent.runtime.instances("main")) == 4, seconds=300, step=0.5)
         assert findings(agent) == ()
