@@ -91,14 +91,17 @@ def info(kind: str = "CSIPlugin", name: str = "csi.example.com", **fields: Any) 
 @asynccontextmanager
 async def registry(folder: Path, **handlers: Any) -> AsyncIterator[Record]:
     record = Record()
-    service = PluginRegistry(
+    async with running({"registry": plugin_registry(folder, record, **handlers).run}):
+        yield record
+
+
+def plugin_registry(folder: Path, record: Record, **handlers: Any) -> PluginRegistry:
+    return PluginRegistry(
         folder=str(folder),
         handlers=handlers,
         watch=lambda folders: FolderWatch(folders=folders, recorder=record, what="plugin"),
         recorder=record,
     )
-    async with running({"registry": service.run}):
-        yield record
 
 
 async def until(what: Callable[[], object]) -> None:
@@ -160,6 +163,18 @@ async def test_a_failed_registration_is_tried_again(tmp_path: Path) -> None:
         assert socket.told[0] == (False, "RegisterPlugin error -- plugin registration failed with err: not today")
         handler.failing = ""
         await until(lambda: (True, "") in socket.told)
+
+
+async def test_sockets_are_known_with_whether_they_are_registered(tmp_path: Path) -> None:
+    handler = Handler()
+    handler.failing = "not today"
+    service = plugin_registry(tmp_path, Record(), CSIPlugin=handler)
+    path = str(tmp_path / "csi.sock")
+    async with running({"registry": service.run}), RegistrationSocket(Path(path), info()).serving() as socket:
+        await until(lambda: socket.told)
+        assert service.sockets() == {path: False}
+        handler.failing = ""
+        await until(lambda: service.sockets() == {path: True})
 
 
 async def test_an_invalid_plugin_is_refused(tmp_path: Path) -> None:

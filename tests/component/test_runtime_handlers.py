@@ -130,6 +130,7 @@ async def test_sandbox_and_containers_of_a_pod_have_the_same_ids_as_long_as_it_l
         assert first.user_mode is NamespaceMode.POD
         assert first.uids == first.gids
         assert node.runtime.container("main").spec.security.namespaces.uids == first.uids
+        assert "\nkubelet_started_user_namespaced_pods_total 1\n" in agent.registry.expose().decode()
     node.handlers = PodRuntimeHandlers(classes=None, handlers=lambda: ABLE, ids=user_ids(tmp_path))
     async with running_agent(node) as agent:
         agent.add(one)

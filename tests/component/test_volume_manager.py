@@ -16,6 +16,7 @@ from glasslet.host.layout import RootLayout
 from glasslet.host.threads import HostCallStuck
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.runtime.volume import MountedVolume, SubPath
+from glasslet.volumes.account import HERE, WANTED, VolumeAccount
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.host_path import HostPath
@@ -57,8 +58,14 @@ class Node:
             allocatable_memory=lambda: 1 << 30,
         )
         plugins = {"emptyDir": empty_dir, "hostPath": HostPath(threads=threads), "nfs": StuckPlugin()}
+        self.account = VolumeAccount()
         self.volumes = VolumeManager(
-            root=layout, claims=NO_CLAIMS, plugins=plugins, mounts=self.mounts, threads=threads
+            root=layout,
+            claims=NO_CLAIMS,
+            plugins=plugins,
+            mounts=self.mounts,
+            threads=threads,
+            account=self.account,
         )
 
     def restarted(self) -> Node:
@@ -100,6 +107,14 @@ async def test_an_empty_dir_is_an_open_directory_of_its_pod(node: Node) -> None:
     assert path.stat().st_mode & 0o7777 == 0o777
     # behaviours.md §22: "Ready markers: empty file `ready` in pods/<uid>/plugins/kubernetes.io~empty-dir/<volume>/"
     assert (node.root / NOTES / "data" / "ready").read_bytes() == b""
+
+
+async def test_volumes_are_counted_as_wanted_and_as_here(node: Node) -> None:
+    disk, net = "kubernetes.io/empty-dir", "example.org/stuck"
+    await node.failure(pod_with(DISK, {"name": "net", "nfs": {"server": "nowhere", "path": "/"}}))
+    assert node.account.counts() == {(disk, WANTED): 1, (disk, HERE): 1, (net, WANTED): 1}
+    await node.volumes.tear_down(REF)
+    assert node.account.counts() == {}
 
 
 async def test_data_of_an_empty_dir_outlives_the_agent(node: Node) -> None:

@@ -125,6 +125,7 @@ async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str
             break
         except RuntimeCallError as error:
             if error.code == "UNIMPLEMENTED":
+                foundation.metrics.runtime.has_no_configuration_call()
                 break
             if not left:
                 raise

@@ -89,6 +89,7 @@ class DeviceSide:
             watch=lambda folders: FolderWatch(folders=folders, recorder=foundation.record, what="plugin"),
             recorder=foundation.record,
         )
+        foundation.metrics.count_plugins(self._registry.sockets)
         self.services: Mapping[str, Callable[[], Awaitable[None]]] = {
             "device plugins": self.offers.run,
             "device plugin registration": self._registration.run,

@@ -11,6 +11,7 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.pods.workers import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.claim_usage import ClaimedVolume, ClaimUsage
+from glasslet.volumes.account import VolumeAccount
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims, claim_of
 from glasslet.volumes.empty_dir import EmptyDir
@@ -55,6 +56,8 @@ def build_volumes(
         return cluster.node.current().metadata.labels if cluster is not None else {}
 
     client = cluster.clients.requests if cluster is not None else None
+    account = VolumeAccount(foundation.metrics.volumes)
+    foundation.metrics.count_volumes(account.counts)
     return VolumeManager(
         root=root,
         plugins={**local, **configuration.plugins},
@@ -66,6 +69,7 @@ def build_volumes(
         ),
         mounts=mounts,
         threads=threads,
+        account=account,
     )
 
 

@@ -57,6 +57,7 @@ class _Registrant:
         self.path = path
         self.identity = identity
         self.gone = asyncio.Event()
+        self.registered = False
 
 
 class PluginRegistry:
@@ -95,6 +96,10 @@ class PluginRegistry:
             watch.close()
             self._registrants.clear()
 
+    def sockets(self) -> dict[str, bool]:
+        """Those in the folder, and whether the plugin behind each is registered."""
+        return {path: registrant.registered for path, registrant in self._registrants.items()}
+
     def _compare(self, found: Mapping[str, tuple[int, int]]) -> None:
         for path, registrant in list(self._registrants.items()):
             if found.get(path) != registrant.identity:
@@ -121,6 +126,7 @@ class PluginRegistry:
                 continue
             trouble.over()
             logger.info("plugin registered", extra={"socket": registrant.path, "plugin": info.name, "type": info.type})
+            registrant.registered = True
             await registrant.gone.wait()
             await self._handlers[info.type].deregister(info.name, info.endpoint)
             logger.info("plugin gone", extra={"socket": registrant.path, "plugin": info.name})

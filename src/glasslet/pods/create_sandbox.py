@@ -49,7 +49,8 @@ class SandboxCreator:
         with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
             self._refuse_claims(memory)
-            self._metrics.sandbox_attempted()
+            own_users = memory.pod.spec.host_users is False
+            self._metrics.sandbox_attempted(user_namespace=own_users)
             try:
                 dns = form_dns(memory.pod, self._node())
                 handler = await self._handlers.handler(memory.pod)
@@ -60,7 +61,7 @@ class SandboxCreator:
                         self._node_events(WARNING, problem.reason, problem.node_message)
                 await self._run(memory, spec)
             except (ConfigError, OSError, RuntimeCallError) as error:
-                self._metrics.sandbox_failed()
+                self._metrics.sandbox_failed(user_namespace=own_users)
                 if memory.pod.metadata.deletion_timestamp is None:
                     text = f"Failed to create pod sandbox: {error}"
                     self._events(memory.ref, WARNING, "FailedCreatePodSandBox", text)

@@ -24,6 +24,7 @@ from glasslet.host.sub_path import bind_sub_path, release_sub_paths
 from glasslet.host.threads import HostCallStuck
 from glasslet.host.tree import remove_empty
 from glasslet.runtime.volume import MountedVolume, SubPath
+from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
 from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.plugin import (
@@ -61,8 +62,10 @@ class VolumeManager:
         claims: Claims,
         mounts: Mounts,
         threads: Threads,
+        account: VolumeAccount | None = None,
     ) -> None:
         self._root = root
+        self._account = account or VolumeAccount()
         self._claims = claims
         self._plugins = dict(plugins)
         self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
@@ -91,6 +94,7 @@ class VolumeManager:
         """Takes everything off that the pod has here, known or found on disk; again and again is fine. Raises
         VolumeNotReady while something resists."""
         uid = ref.uid
+        self._account.unwanted(uid)
         problems: dict[str, str] = {}
         for name in _names(self._root.sub_paths(uid)):
             try:
@@ -109,6 +113,7 @@ class VolumeManager:
             raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
         self._claims.forget(uid)
         self._claimed.pop(uid, None)
+        self._account.forget(uid)
 
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
@@ -148,6 +153,7 @@ class VolumeManager:
         name = volume.name
         try:
             request = VolumeRequest(pod=pod, volume=volume)
+            self._account.wanted(pod.metadata.uid, volume.name)
             if volume_type(volume) in CLAIMED:
                 request = await self._claims.resolve(pod, volume)
                 name = request.name
@@ -174,10 +180,12 @@ class VolumeManager:
         plugin = self._plugins.get(kind)
         if plugin is None:
             raise unserved(kind, request, self._plugins)
-        mounted = await plugin.set_up(request)
+        uid = request.pod.metadata.uid
+        operation = MAP if persistent is not None and persistent.spec.volume_mode == "Block" else MOUNT
+        with self._account.mounting(uid, request.volume.name, plugin.name, operation):
+            mounted = await plugin.set_up(request)
         if persistent is None:
             return mounted
-        uid = request.pod.metadata.uid
         if mounted.path and mounted.path == self._root.volume(uid, plugin.name, request.name):
             self._claimed.setdefault(uid, {})[mounted.name] = mounted.path
         return replace(mounted, directory=request.name, supplemental_group=volume_group(persistent))
@@ -185,7 +193,8 @@ class VolumeManager:
     async def _take_off(self, uid: str, directory: str, name: str) -> None:
         plugin = self._by_directory.get(directory)
         if plugin is not None:
-            await plugin.tear_down(uid, name)
+            with self._account.unmounting(uid, name, plugin.name):
+                await plugin.tear_down(uid, name)
             return
         path = f"{self._root.volumes(uid)}/{directory}/{name}"
         gone = await self._threads.run(

@@ -28,6 +28,11 @@ def metrics() -> Metrics:
     """Every family moved once."""
     made = Metrics(node_name="node-1", gates={"NodeSwap": Gate("BETA", True)})
     made.count_pods(lambda: PodCounts(running_pods=2, containers={"running": 3, "exited": 1}))
+    made.count_volumes(lambda: {("kubernetes.io/secret", "desired_state_of_world"): 1})
+    made.count_plugins(lambda: {"/csi.sock": True})
+    made.volumes.operation("kubernetes.io/secret", "volume_mount", 0.1, failed=False)
+    made.volumes.mounted("kubernetes.io/secret", 0.1)
+    made.runtime.has_no_configuration_call()
     made.runtime.operation("RunPodSandbox", 0.1, None)
     made.runtime.operation("RunPodSandbox", 0.1, "RuntimeTimeout")
     made.runtime.sandbox_run(0.1, error="x")
@@ -110,6 +115,8 @@ def test_claimed_families_are_all_there(metrics: Metrics) -> None:
         *("kubelet_pod_worker_start_duration_seconds", "kubelet_running_containers", "kubelet_desired_pods"),
         *("kubelet_http_requests_total", "kubelet_http_requests_duration_seconds", "kubelet_http_inflight_requests"),
         *("kubelet_started_pods_total", "kubelet_started_containers_total", "kubelet_working_pods"),
+        *("storage_operation_duration_seconds", "volume_operation_total_seconds", "volume_manager_total_volumes"),
+        *("plugin_manager_total_plugins", "kubelet_cri_losing_support", "kubelet_started_user_namespaced_pods_total"),
         *("kubernetes_feature_enabled", "process_cpu_seconds_total", "process_resident_memory_bytes"),
         *("process_start_time_seconds", "process_open_fds", "process_max_fds", "kubelet_image_pull_duration_seconds"),
     }

@@ -13,7 +13,7 @@ from glasslet.telemetry.metrics.agent import (
 )
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.cgroups import CgroupMetrics
-from glasslet.telemetry.metrics.devices import DeviceMetrics, PodResourcesMetrics
+from glasslet.telemetry.metrics.devices import DeviceMetrics, PluginCollector, PodResourcesMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
@@ -24,7 +24,7 @@ from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.telemetry.metrics.resizes import ResizeMetrics
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeMetrics
-from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem
+from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem, VolumeCountCollector, VolumeMetrics
 
 
 class Metrics:
@@ -44,6 +44,7 @@ class Metrics:
         self.cgroups = CgroupMetrics(self.registry)
         self.devices = DeviceMetrics(self.registry)
         self.pod_resources = PodResourcesMetrics(self.registry)
+        self.volumes = VolumeMetrics(self.registry)
         self.images = ImageMetrics(self.registry)
         self.loop = LoopMetrics(self.registry)
         self.node_start = NodeStartMetrics(self.registry)
@@ -61,6 +62,14 @@ class Metrics:
     def count_claims(self, figures: Callable[[], Mapping[tuple[str, str], Filesystem]]) -> None:
         """Where to ask for the figures of volumes by namespace and claim at scrape time."""
         self.registry.collect_from(ClaimCollector(figures))
+
+    def count_volumes(self, counts: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        """Where to ask for the numbers of volumes by plugin and state."""
+        self.registry.collect_from(VolumeCountCollector(counts))
+
+    def count_plugins(self, sockets: Callable[[], Mapping[str, bool]]) -> None:
+        """Where to ask which sockets of plugins there are, and whether each is registered."""
+        self.registry.collect_from(PluginCollector(sockets))
 
     def count_pods(self, counts: Callable[[], PodCounts]) -> None:
         """Where to ask for the numbers of pods and containers at scrape time."""

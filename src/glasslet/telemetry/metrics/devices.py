@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
 _POD_RESOURCES = "kubelet_pod_resources_endpoint_"
@@ -51,3 +55,20 @@ class PodResourcesMetrics:
     def failed(self, version: str, verb: str) -> None:
         """It was answered with an error."""
         self._errors[verb].labels(version).inc()
+
+
+class PluginCollector:
+    """`plugin_manager_total_plugins`; `sockets`: those in the plugins' folder, and whether each is registered."""
+
+    def __init__(self, sockets: Callable[[], Mapping[str, bool]]) -> None:
+        self._sockets = sockets
+
+    def collect(self) -> Iterable[Metric]:
+        """The one family."""
+        labels = ("socket_path", "state")
+        family = GaugeMetricFamily("plugin_manager_total_plugins", "[ALPHA] Plugins by their sockets.", labels=labels)
+        for path, registered in sorted(self._sockets().items()):
+            family.add_metric((path, "desired_state_of_world"), 1)
+            if registered:
+                family.add_metric((path, "actual_state_of_world"), 1)
+        yield family

@@ -89,6 +89,12 @@ class PodWorkerMetrics:
         )
         self._pods = registry.counter("kubelet_started_pods_total", "Sandboxes that were to be created.")
         self._pod_errors = registry.counter("kubelet_started_pods_errors_total", "Sandboxes that could not be created.")
+        self._mapped_pods = registry.counter(
+            "kubelet_started_user_namespaced_pods_total", "Those of them with users of their own."
+        )
+        self._mapped_pod_errors = registry.counter(
+            "kubelet_started_user_namespaced_pods_errors_total", "Those that could not be created."
+        )
         self._started = registry.counter(
             "kubelet_started_containers_total", "Containers that were to be started.", ("container_type",)
         )
@@ -140,13 +146,17 @@ class PodWorkerMetrics:
         self._start.observe(seconds_since_seen)
         self._containers.observe(containers)
 
-    def sandbox_attempted(self) -> None:
+    def sandbox_attempted(self, *, user_namespace: bool) -> None:
         """A sandbox is about to be created."""
         self._pods.inc()
+        if user_namespace:
+            self._mapped_pods.inc()
 
-    def sandbox_failed(self) -> None:
+    def sandbox_failed(self, *, user_namespace: bool) -> None:
         """It could not be created."""
         self._pod_errors.inc()
+        if user_namespace:
+            self._mapped_pod_errors.inc()
 
     def container_attempted(self, kind: str) -> None:
         """A container is about to be started. `kind`: container, init_container or ephemeral_container."""

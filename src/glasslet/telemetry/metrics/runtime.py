@@ -43,6 +43,7 @@ class RuntimeMetrics:
         self._sandbox_errors = registry.counter(
             "kubelet_run_podsandbox_errors_total", "Sandboxes that could not be created.", handler
         )
+        self._registry = registry
         self._by_verb: dict[str, tuple[Counter, Histogram, str]] = {}
 
     def operation(self, verb: str, seconds: float, error_kind: str | None) -> None:
@@ -56,6 +57,12 @@ class RuntimeMetrics:
         duration.observe(seconds)
         if error_kind is not None:
             self._errors.labels(kind).inc()
+
+    def has_no_configuration_call(self) -> None:
+        """The runtime does not know RuntimeConfig: one so old is not supported from that version of Kubernetes on."""
+        self._registry.gauge(
+            "kubelet_cri_losing_support", "Whether a coming kubelet will not work with this runtime.", ("version",)
+        ).labels("1.38.0").set(1)
 
     def sandbox_run(self, seconds: float, *, runtime_handler: str = "", error: str | None = None) -> None:
         """One RunPodSandbox ended; `runtime_handler` is "" for the default one."""
