@@ -24,6 +24,7 @@ from glasslet.assembly.pod_resources import build_pod_resources
 from glasslet.assembly.pods import PodSide, build_pod_side, find_host_ips
 from glasslet.assembly.runtime import RuntimeSide, build_runtime_side, connect_runtime
 from glasslet.assembly.servers import ServerSide, build_servers
+from glasslet.assembly.sides import Sides
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
@@ -82,8 +83,9 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
         devices = DeviceSide(foundation, runtime)
         cluster = build_cluster_side(foundation, runtime, devices)
         driver = await find_cgroup_driver(foundation, connection.runtime)
-        pods = build_pod_side(foundation, runtime, host_ips, cluster, driver, devices)
-        servers = await build_servers(foundation, runtime, pods, log, cluster)
+        sides = Sides(foundation=foundation, runtime=runtime, cluster=cluster, devices=devices, host_ips=host_ips)
+        pods = build_pod_side(sides, driver)
+        servers = await build_servers(sides, pods, log)
         vitals.checks = servers.vital
         await _manage_pods(foundation, runtime, pods, servers, layers)
         await _listen_to_sources(foundation, runtime, pods, cluster, layers)

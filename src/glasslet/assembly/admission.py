@@ -11,7 +11,9 @@ from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.assembly.cluster import standalone_node
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.sides import Sides
 from glasslet.host.app_armor import app_armor_enabled
 from glasslet.pods.collaborators import Admit
 from glasslet.runtime.admission import Admitted, Rejected
@@ -53,3 +55,18 @@ def counting(foundation: Foundation, admission: Admit) -> Admit:
         return verdict
 
     return counted
+
+
+def build_pod_admission(sides: Sides) -> PodAdmission:
+    """With the node as the API server has it, or as this machine alone makes it."""
+    foundation, cluster, devices = sides.foundation, sides.cluster, sides.devices.manager
+    if cluster is not None:
+        return build_admission(foundation, cluster.node.current, cluster.node.initial, devices)
+    plain = standalone_node(foundation, sides.host_ips)
+    able = standalone_node(foundation, sides.host_ips, supplemental_groups_policy=True)
+
+    def node() -> Node:
+        # Known only once the runtime has told its status.
+        return able if sides.runtime.conditions.supplemental_groups_policy else plain
+
+    return build_admission(foundation, node, node, devices)

@@ -7,10 +7,8 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from glasslet.api.node import NodeCondition
-from glasslet.assembly.cluster import ClusterSide
-from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
-from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sides import Sides
 from glasslet.kubeapi.errors import APIError, Forbidden, Throttled, Unauthorized, Unavailable
 from glasslet.node.status.compose import ready_condition
 from glasslet.record.verdicts.whole_node import GOOD, Answer, LastTry, NodeSituation
@@ -21,13 +19,11 @@ _NOTHING = NodeCondition(type="Ready", status="")
 class NodeSituations:
     """Gives the situation of now."""
 
-    def __init__(
-        self, *, foundation: Foundation, runtime: RuntimeSide, pods: PodSide, cluster: ClusterSide | None
-    ) -> None:
-        self._foundation = foundation
-        self._runtime = runtime
+    def __init__(self, *, sides: Sides, pods: PodSide) -> None:
+        self._foundation = sides.foundation
+        self._runtime = sides.runtime
         self._pods = pods
-        self._cluster = cluster
+        self._cluster = sides.cluster
 
     def __call__(self) -> NodeSituation:
         """Reads what is there, asks nobody."""

@@ -5,60 +5,31 @@ from __future__ import annotations
 from functools import partial
 
 from glasslet.api.object import ContainerID
-from glasslet.assembly.cgroups import CgroupSide
-from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
-from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.pod_parts import PodParts
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.layout import LogLayout
-from glasslet.host.pod_files import PodFiles
+from glasslet.assembly.runtime_handlers import build_runtime_handlers
+from glasslet.assembly.sides import Sides
 from glasslet.pods.assembly import PodServices
-from glasslet.pods.collaborators import Devices, RuntimeHandlers, Volumes
 from glasslet.pods.resize.allocations import Allocations
-from glasslet.podspec.hostname import pod_hostname
 from glasslet.runtime.errors import RuntimeCallError
 
 
-def log_layout(foundation: Foundation) -> LogLayout:
-    """Where logs of pods are."""
-    return LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir)
-
-
-def build_pod_files(foundation: Foundation) -> PodFiles:
-    """Files of the agent's own that containers see, and their logs."""
-    return PodFiles(
-        root=foundation.root,
-        logs=log_layout(foundation),
-        hostname=partial(pod_hostname, cluster_domain=foundation.configuration.cluster_domain),
-        threads=foundation.threads,
-        clock=foundation.clock,
-    )
-
-
-def build_pod_services(
-    runtime: RuntimeSide,
-    volumes: Volumes,
-    files: PodFiles,
-    needs: ConfigurationNeeds,
-    configuration: ConfigurationSide,
-    cgroups: CgroupSide,
-    handlers: RuntimeHandlers,
-    allocations: Allocations,
-    devices: Devices,
-) -> PodServices:
+def build_pod_services(sides: Sides, parts: PodParts, allocations: Allocations) -> PodServices:
     """All of it, from the sides of the agent."""
+    runtime = sides.runtime
     return PodServices(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
         images=runtime.images,
-        volumes=volumes,
-        files=files,
-        cgroups=cgroups.pods,
-        node=needs.node,
-        data=configuration.data,
-        handlers=handlers,
-        devices=devices,
+        volumes=parts.volumes,
+        files=parts.files,
+        cgroups=parts.cgroups.pods,
+        node=parts.needs.node,
+        data=parts.configuration.data,
+        handlers=build_runtime_handlers(sides.foundation, runtime, parts.files),
+        devices=sides.devices.pods,
         network_error=runtime.conditions.network_error,
-        cgroup_lost=cgroups.lost,
+        cgroup_lost=parts.cgroups.lost,
         allocations=allocations,
         memory_in_use=partial(_memory_in_use, runtime),
     )

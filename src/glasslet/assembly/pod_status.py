@@ -8,6 +8,7 @@ from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sides import Sides
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.status_keeper import StatusServices
 from glasslet.podspec.gated_fields import STOP_SIGNALS
@@ -31,18 +32,14 @@ def build_statuses(
 
 
 def build_status_services(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    cluster: ClusterSide | None,
-    probes: ProbeManager,
-    allocations: Allocations,
-    news: PodNews,
+    sides: Sides, probes: ProbeManager, allocations: Allocations, news: PodNews
 ) -> StatusServices:
     """What a worker makes its pod's status with."""
+    runtime, cluster = sides.runtime, sides.cluster
     build = status_builder(
         runtime.connection.info.name,
         partial(_recursive_read_only, runtime),
-        stop_signals=foundation.loaded.gates.enabled(STOP_SIGNALS),
+        stop_signals=sides.foundation.loaded.gates.enabled(STOP_SIGNALS),
     )
     return StatusServices(
         build=probes.following(build),

@@ -6,35 +6,30 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from glasslet.admission.chain import PodAdmission
-from glasslet.api.node import Node
-from glasslet.assembly.admission import build_admission, counting
+from glasslet.assembly.admission import build_pod_admission, counting
 from glasslet.assembly.api_pods import build_api_source, build_mirrors
 from glasslet.assembly.cgroups import (
     CgroupSide,
-    build_cgroup_side,
 )
-from glasslet.assembly.cluster import ClusterSide, standalone_node
-from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
+from glasslet.assembly.cluster import ClusterSide
+from glasslet.assembly.configuration import ConfigurationSide
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.last_known import Remembered, build_last_known
 from glasslet.assembly.memory_volumes import tell_swapped_volumes
-from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable, tell_resolver_limits
+from glasslet.assembly.node_facts import tell_resolver_limits
 from glasslet.assembly.pod_cidr import pod_cidr_services
 from glasslet.assembly.pod_news import PodNews
-from glasslet.assembly.pod_services import build_pod_files, build_pod_services
+from glasslet.assembly.pod_parts import build_pod_parts
+from glasslet.assembly.pod_services import build_pod_services
 from glasslet.assembly.pod_status import build_status_services, build_statuses
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.resizes import build_resizes
-from glasslet.assembly.runtime import RuntimeSide
-from glasslet.assembly.runtime_handlers import build_runtime_handlers
+from glasslet.assembly.sides import Sides
 from glasslet.assembly.sources import build_static_sources, source_kinds
 from glasslet.assembly.upkeep import Services, Upkeep, build_upkeep
-from glasslet.assembly.volumes import build_volumes
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
-from glasslet.host.mounts import Mounts
 from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.housekeeping import Housekeeping
@@ -86,43 +81,21 @@ async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
         return ()
 
 
-def build_pod_side(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    host_ips: tuple[str, ...],
-    cluster: ClusterSide | None,
-    cgroup_driver: str,
-    devices: DeviceSide,
-) -> PodSide:
+def build_pod_side(sides: Sides, cgroup_driver: str) -> PodSide:
     """Sources, workers and what lies between. Raises CgroupsNotUsable, CgroupSetupFailed."""
+    foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
     news = PodNews(foundation)
     api = build_api_source(foundation, cluster, news) if cluster is not None else None
     news.statuses = build_statuses(foundation, cluster, api, news)
-    files = build_pod_files(foundation)
     tell_resolver_limits(foundation)
     tell_swapped_volumes(foundation)
-    probes = build_probe_side(foundation, runtime, host_ips, news.probed)
-    needs = _needs(foundation, runtime, host_ips, cluster, news)
-    client = cluster.clients.requests if cluster is not None else None
-    configuration = build_configuration_side(foundation, client, needs)
-    volumes = build_volumes(foundation, cluster, needs, configuration)
-    cgroups = build_cgroup_side(foundation, cgroup_driver, lambda: news.workers)
-    admission = _admission(foundation, runtime, host_ips, cluster, devices)
-    resizes = build_resizes(foundation, needs.node, admission.fits, sources_ready=news.sources_ready)
-    allocations = resizes.allocations
+    probes = build_probe_side(foundation, runtime, sides.host_ips, news.probed)
+    parts = build_pod_parts(sides, cgroup_driver, news)
+    admission = build_pod_admission(sides)
+    resizes = build_resizes(foundation, parts.needs.node, admission.fits, sources_ready=news.sources_ready)
     news.workers = PodWorkers(
-        services=build_pod_services(
-            runtime,
-            volumes,
-            files,
-            needs,
-            configuration,
-            cgroups,
-            build_runtime_handlers(foundation, runtime, files),
-            allocations,
-            devices.pods,
-        ),
-        status=build_status_services(foundation, runtime, cluster, probes.manager, allocations, news),
+        services=build_pod_services(sides, parts, resizes.allocations),
+        status=build_status_services(sides, probes.manager, resizes.allocations, news),
         report=_reporting(foundation),
         settings=_settings(foundation),
         admit=counting(foundation, admission),
@@ -130,7 +103,7 @@ def build_pod_side(
     news.desired = DesiredPods(
         sources=source_kinds(foundation), deliver=news.deliver, clock=foundation.clock, recorder=foundation.record
     )
-    devices.all_pods_known = news.sources_ready
+    sides.devices.all_pods_known = news.sources_ready
     news.housekeeping = Housekeeping(
         observed=runtime.observed,
         workers=news.workers,
@@ -138,17 +111,17 @@ def build_pod_side(
         wanted=lambda uid: news.desired.get(uid) is not None,
     )
     runtime.conditions.subscribe(lambda: news.workers.wake_all(retry=True))
-    upkeep = build_upkeep(foundation, runtime, cgroups, volumes, files, news)
+    upkeep = build_upkeep(sides, parts, news)
     return PodSide(
         desired=news.desired,
         sources=build_static_sources(foundation, news.desired),
         workers=news.workers,
-        volumes=volumes,
+        volumes=parts.volumes,
         statuses=news.statuses,
         probes=probes,
-        configuration=configuration,
-        cgroups=cgroups,
-        devices=devices,
+        configuration=parts.configuration,
+        cgroups=parts.cgroups,
+        devices=sides.devices,
         housekeeping=news.housekeeping,
         upkeep=upkeep,
         services={
@@ -157,24 +130,7 @@ def build_pod_side(
             **pod_cidr_services(foundation, runtime, cluster),
         },
         api=api,
-        of_api=_of_api(foundation, cluster, configuration, api, news),
-    )
-
-
-def _needs(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    host_ips: tuple[str, ...],
-    cluster: ClusterSide | None,
-    news: PodNews,
-) -> ConfigurationNeeds:
-    return ConfigurationNeeds(
-        mounts=Mounts(),
-        node=PodNodeFacts(foundation, runtime, host_ips),
-        allocatable_memory=lambda: machine_allocatable(foundation)["memory"].value(),
-        on_change=lambda uid: news.workers.refresh(uid),
-        on_change_of_all=lambda: news.workers.refresh_all(),
-        annotations=lambda: cluster.node.current().metadata.annotations if cluster is not None else {},
+        of_api=_of_api(foundation, cluster, parts.configuration, api, news),
     )
 
 
@@ -209,25 +165,6 @@ def _reporting(foundation: Foundation) -> Reporting:
         work=foundation.metrics.pod_workers,
         starts=foundation.metrics.pod_starts,
     )
-
-
-def _admission(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    host_ips: tuple[str, ...],
-    cluster: ClusterSide | None,
-    devices: DeviceSide,
-) -> PodAdmission:
-    if cluster is not None:
-        return build_admission(foundation, cluster.node.current, cluster.node.initial, devices.manager)
-    plain = standalone_node(foundation, host_ips)
-    able = standalone_node(foundation, host_ips, supplemental_groups_policy=True)
-
-    def node() -> Node:
-        # Known only once the runtime has told its status.
-        return able if runtime.conditions.supplemental_groups_policy else plain
-
-    return build_admission(foundation, node, node, devices.manager)
 
 
 def _settings(foundation: Foundation) -> WorkerSettings:

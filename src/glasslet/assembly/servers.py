@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+from aiohttp import web
 
 from glasslet.api.pod_origin import is_static
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.health import own_checks, runtime_check
-from glasslet.assembly.https import build_gatekeeper, build_tls
-from glasslet.assembly.node_view import NodeSituations
+from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sides import Sides
 from glasslet.assembly.stats import build_stats
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -37,22 +39,13 @@ class ServerSide:
     vital: tuple[HealthCheck, ...]
 
 
-async def build_servers(
-    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, logging: Logging, cluster: ClusterSide | None
-) -> ServerSide:
+async def build_servers(sides: Sides, pods: PodSide, logging: Logging) -> ServerSide:
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
+    foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
     configuration = foundation.configuration
     node = NodeView(runtime=runtime, pods=pods)
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass = GlassView(
-        foundation=foundation,
-        runtime=runtime,
-        pods=pods,
-        node=node,
-        logs=logs,
-        stuck=pods.upkeep.progress.stuck,
-        situation=NodeSituations(foundation=foundation, runtime=runtime, pods=pods, cluster=cluster),
-    )
+    glass = GlassView(sides=sides, pods=pods, node=node, logs=logs)
     routes = glass_routes(source=glass, keeper=foundation.keeper)
     foundation.metrics.count_pods(_counts(runtime, pods))
     own = own_checks(
@@ -73,33 +66,39 @@ async def build_servers(
         checkpoints=_checkpoints(foundation, runtime),
         set_verbosity=logging.set_verbosity,
     )
+    tls = await build_tls(foundation, cluster) if configuration.enable_server and configuration.port else None
     listening: list[KubeletServer | UnixSocketServer] = [
         UnixSocketServer(path=f"{foundation.root.root_dir}/glasslet.sock", routes=routes)
     ]
-    tls = None
-    if configuration.enable_server and configuration.port:
-        tls = await build_tls(foundation, cluster)
-        table = https_routes(sources, _switches(foundation))
-        debugging = configuration.enable_debugging_handlers
-        listening.append(
-            KubeletServer(
-                bind=Bind(configuration.address, configuration.port),
-                served=Served(table, metric_buckets(read_only=False, debugging_handlers=debugging), tuple(routes)),
-                metrics=foundation.metrics.http,
-                access=build_gatekeeper(foundation, cluster),
-                tls=tls.serving.context,
-            )
-        )
+    if tls is not None:
+        listening.append(_https(foundation, cluster, tls, sources, routes))
     if configuration.read_only_port:
-        listening.append(
-            KubeletServer(
-                bind=Bind(configuration.address, configuration.read_only_port),
-                served=Served(read_only_routes(sources), metric_buckets(read_only=True, debugging_handlers=False)),
-                metrics=foundation.metrics.http,
-                access=None,
-            )
-        )
+        listening.append(_read_only(foundation, sources))
     return ServerSide(listening=tuple(listening), services=tls.services if tls is not None else {}, vital=vital)
+
+
+def _https(
+    foundation: Foundation, cluster: ClusterSide | None, tls: TLSSide, sources: Sources, glass: Sequence[web.RouteDef]
+) -> KubeletServer:
+    configuration = foundation.configuration
+    buckets = metric_buckets(read_only=False, debugging_handlers=configuration.enable_debugging_handlers)
+    return KubeletServer(
+        bind=Bind(configuration.address, configuration.port),
+        served=Served(https_routes(sources, _switches(foundation)), buckets, tuple(glass)),
+        metrics=foundation.metrics.http,
+        access=build_gatekeeper(foundation, cluster),
+        tls=tls.serving.context,
+    )
+
+
+def _read_only(foundation: Foundation, sources: Sources) -> KubeletServer:
+    configuration = foundation.configuration
+    return KubeletServer(
+        bind=Bind(configuration.address, configuration.read_only_port),
+        served=Served(read_only_routes(sources), metric_buckets(read_only=True, debugging_handlers=False)),
+        metrics=foundation.metrics.http,
+        access=None,
+    )
 
 
 def _checkpoints(foundation: Foundation, runtime: RuntimeSide) -> ContainerCheckpoints | None:

@@ -6,21 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from glasslet.assembly.cgroups import CgroupSide, build_orphans
+from glasslet.assembly.cgroups import build_orphans
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.known_pods import KnownPods
+from glasslet.assembly.pod_files import log_layout
 from glasslet.assembly.pod_news import PodNews
-from glasslet.assembly.pod_services import log_layout
-from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.pod_parts import PodParts
+from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_claim_usage
-from glasslet.host.pod_files import PodFiles
 from glasslet.pods.orphan_folders import OrphanFolders
 from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
-from glasslet.volumes.manager import VolumeManager
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -35,15 +34,9 @@ class Upkeep:
     services: Services
 
 
-def build_upkeep(
-    foundation: Foundation,
-    runtime: RuntimeSide,
-    cgroups: CgroupSide,
-    volumes: VolumeManager,
-    files: PodFiles,
-    news: PodNews,
-) -> Upkeep:
+def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     """Works on what workers and sources know, so it comes after them."""
+    foundation, runtime, cgroups = sides.foundation, sides.runtime, parts.cgroups
     desired, workers = news.desired, news.workers
     images = build_image_collection(foundation, runtime, workers.snapshot)
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
@@ -51,7 +44,7 @@ def build_upkeep(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
         pods=Remains(workers=workers, sources_ready=desired.ready),
-        logs=files,
+        logs=parts.files,
         folders=LogFolders(log_layout(foundation)),
         recorder=foundation.record,
         clock=foundation.clock,
@@ -59,7 +52,7 @@ def build_upkeep(
         limits=_limits(foundation),
     )
     folders = OrphanFolders(
-        folders=files,
+        folders=parts.files,
         pods=KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers),
         workers=workers,
         recorder=foundation.record,
@@ -71,7 +64,7 @@ def build_upkeep(
         "garbage collection": garbage.run,
         "image garbage collection": images.run,
         "progress of pods": progress.run,
-        "figures of claims": build_claim_usage(foundation, volumes, workers.snapshot).run,
+        "figures of claims": build_claim_usage(foundation, parts.volumes, workers.snapshot).run,
         "orphaned pod folders": folders.run,
     }
     if cgroups.owned is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -14,12 +14,12 @@ from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sides import Sides
 from glasslet.probes.rows import probe_rows
 from glasslet.record.progress import Stuck
-from glasslet.record.verdicts.whole_node import NodeSituation
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.server.glass import LogsRefused, SeenPod
 from glasslet.server.log_source import ContainerLogs
@@ -113,21 +113,17 @@ class GlassView:
     def __init__(
         self,
         *,
-        foundation: Foundation,
-        runtime: RuntimeSide,
+        sides: Sides,
         pods: PodSide,
         node: NodeView,
         logs: ContainerLogs,
-        stuck: Callable[[PodUID], Stuck | None],
-        situation: Callable[[], NodeSituation],
     ) -> None:
-        self.node = situation
-        self._foundation = foundation
-        self._runtime = runtime
+        self.node = NodeSituations(sides=sides, pods=pods)
+        self._foundation = sides.foundation
+        self._runtime = sides.runtime
         self._pods = pods
         self._node = node
         self._logs = logs
-        self._stuck = stuck
 
     def pods(self) -> Sequence[SeenPod]:
         """Every pod that has a worker."""
@@ -159,7 +155,7 @@ class GlassView:
 
     def stuck(self, pod: Pod) -> Stuck | None:
         """What hangs of the pod."""
-        return self._stuck(PodUID(pod.metadata.uid))
+        return self._pods.upkeep.progress.stuck(PodUID(pod.metadata.uid))
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         """One container's log."""
