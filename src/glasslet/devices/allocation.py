@@ -54,6 +54,18 @@ class Refused(Struct, frozen=True):
     why: str
 
 
+class _Ask(Struct, frozen=True, kw_only=True):
+    """One container asks for one resource, of which these are `taken` by then, and `reusable` after init containers.
+    `has`: what it got before."""
+
+    container: str
+    resource: str
+    amount: int
+    has: Ids | None
+    taken: Ids
+    reusable: Ids
+
+
 def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...] | Refused:
     """What is still to be allocated, in order. Nothing is left where all containers have what they ask for."""
     steps: list[Step] = []
@@ -64,7 +76,15 @@ def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...]
             if not stock.has(resource):
                 continue
             has = held.devices.get((demand.container, resource))
-            found = _serve(demand, resource, amount, stock, taken, reusable, held)
+            ask = _Ask(
+                container=demand.container,
+                resource=resource,
+                amount=amount,
+                has=has,
+                taken=taken.get(resource, _NONE),
+                reusable=reusable.get(resource, _NONE),
+            )
+            found = _serve(ask, stock, held)
             if isinstance(found, Refused):
                 return found
             if found is not None:
@@ -84,18 +104,9 @@ def choose(step: Step, preferred: Collection[str]) -> Ids:
     return step.reused.union((liked + others)[:needed])
 
 
-def _serve(
-    demand: Demand,
-    resource: str,
-    amount: int,
-    stock: Stock,
-    taken: Mapping[str, Ids],
-    reusable: Mapping[str, Ids],
-    held: Held,
-) -> Step | Refused | None:
-    """One resource for one container; None where there is nothing to do."""
-    container = demand.container
-    has = held.devices.get((container, resource))
+def _serve(ask: _Ask, stock: Stock, held: Held) -> Step | Refused | None:
+    """None where there is nothing to do."""
+    container, resource, amount, has = ask.container, ask.resource, ask.amount, ask.has
     if has is not None and len(has) != amount:
         change = f"changed request for resource {_quoted(resource)} from {len(has)} to {amount}"
         return Refused(f"pod {_quoted(held.pod_uid)} container {_quoted(container)} {change}")
@@ -111,9 +122,9 @@ def _serve(
         return Refused(f"{what} {resource}")
     if has is not None or amount <= 0:
         return None
-    reused = frozenset(sorted(reusable.get(resource, _NONE))[:amount])
+    reused = frozenset(sorted(ask.reusable)[:amount])
     needed = amount - len(reused)
-    available = healthy - taken.get(resource, _NONE)
+    available = healthy - ask.taken
     if len(available) < needed:
         amounts = f"Requested: {needed}, Available: {len(available)}"
         return Refused(f"requested number of devices unavailable for {resource}. {amounts}")

@@ -40,6 +40,19 @@ class RequestMetrics(Protocol):
         """One request ended; `code` is the HTTP code, or `<error>` without an answer."""
 
 
+class _Request(Struct, frozen=True):
+    """What is sent. `content_type` is that of `body`."""
+
+    verb: str
+    path: str
+    query: Mapping[str, str] | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.path}"
+
+
 class _ListMeta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
@@ -94,14 +107,14 @@ class HTTPAPIClient:
 
     async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T:
         """Reads one object."""
-        return _object(f"GET {path}", await self._send("GET", path, timeout=timeout), kind)
+        return await self._ask(_Request("GET", path), kind, timeout)
 
     async def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
         """Lists in pages; only one page's JSON is in memory at a time."""
         wanted = {**query, "limit": str(_PAGE)}
         while True:
             request = f"LIST {path}"
-            answer = _object(request, await self._send("GET", path, query=wanted), _List)
+            answer = _object(request, await self._send(_Request("GET", path, wanted)), _List)
             items = tuple(_object(request, bytes(item), kind) for item in answer.items or ())
             yield Page(items, answer.metadata.resource_version)
             if not answer.metadata.continue_:
@@ -117,7 +130,7 @@ class HTTPAPIClient:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=_watch_silence(wanted))
         connections = await self._connect(f"WATCH {path}")
         async with connections.used():
-            response = await self._open(connections, "GET", path, query=wanted, limits=limits)
+            response = await self._open(connections, _Request("GET", path, wanted), limits)
             try:
                 with connections.stream(response):
                     async for line in _lines(response):
@@ -129,11 +142,11 @@ class HTTPAPIClient:
 
     async def create(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
         """Creates (POST)."""
-        return _object(f"POST {path}", await self._send("POST", path, body=encode(body), timeout=timeout), kind)
+        return await self._ask(_Request("POST", path, body=encode(body)), kind, timeout)
 
     async def update(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
         """Replaces (PUT)."""
-        return _object(f"PUT {path}", await self._send("PUT", path, body=encode(body), timeout=timeout), kind)
+        return await self._ask(_Request("PUT", path, body=encode(body)), kind, timeout)
 
     async def patch(
         self,
@@ -146,10 +159,8 @@ class HTTPAPIClient:
         timeout: float | None = None,
     ) -> T:
         """Changes parts (PATCH). `body` is plain data or an object."""
-        data = await self._send(
-            "PATCH", path, body=encode(body), content_type=patch_type, urgent=urgent, timeout=timeout
-        )
-        return _object(f"PATCH {path}", data, kind)
+        request = _Request("PATCH", path, body=encode(body), content_type=patch_type)
+        return await self._ask(request, kind, timeout, urgent=urgent)
 
     async def delete(self, path: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
         """Deletes, with preconditions as asked."""
@@ -158,35 +169,26 @@ class HTTPAPIClient:
             options["preconditions"] = {"uid": uid}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
-        await self._send("DELETE", path, body=encode(options))
+        await self._send(_Request("DELETE", path, body=encode(options)))
 
-    async def _send(
-        self,
-        verb: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        urgent: bool = False,
-        timeout: float | None = None,
-    ) -> bytes:
+    async def _ask(self, request: _Request, kind: type[T], timeout: float | None, *, urgent: bool = False) -> T:
+        return _object(str(request), await self._send(request, urgent=urgent, timeout=timeout), kind)
+
+    async def _send(self, request: _Request, *, urgent: bool = False, timeout: float | None = None) -> bytes:
         """One request, its whole answer."""
         if not urgent and (delay := self._limiter.delay()):
             with self._recorder.wait(WaitKind.QUEUE, on="client rate limit of the API server"):
                 await asyncio.sleep(delay)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
         async with self._slot():
-            with self._recorder.wait(WaitKind.API_CALL, on=f"{verb} {path}"):
-                connections = await self._connect(f"{verb} {path}")
+            with self._recorder.wait(WaitKind.API_CALL, on=str(request)):
+                connections = await self._connect(str(request))
                 async with connections.used():
-                    response = await self._open(
-                        connections, verb, path, query=query, body=body, content_type=content_type, limits=limits
-                    )
+                    response = await self._open(connections, request, limits)
                     try:
                         return await response.read()
                     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                        raise Unavailable(f"{verb} {path}", f"answer broke off: {error or 'time-out'}") from error
+                        raise Unavailable(str(request), f"answer broke off: {error or 'time-out'}") from error
                     finally:
                         response.release()
 
@@ -204,31 +206,22 @@ class HTTPAPIClient:
             self._slots.release()
 
     async def _open(
-        self,
-        connections: Connections,
-        verb: str,
-        path: str,
-        *,
-        limits: aiohttp.ClientTimeout,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "",
+        self, connections: Connections, request: _Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """Sends and gives the answer with a good code, body unread. Raises APIError for all others."""
-        request = f"{verb} {path}"
         headers = dict(self._headers)
         if connections.identity.token:
             headers["Authorization"] = f"Bearer {connections.identity.token}"
-        if body is not None:
-            headers["Content-Type"] = content_type
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
         began = self._clock.monotonic()
         code = "<error>"
         try:
             response = await connections.session.request(
-                verb,
-                self._config.server + path,
-                params=query,
-                data=body,
+                request.verb,
+                self._config.server + request.path,
+                params=request.query,
+                data=request.body,
                 headers=headers,
                 timeout=limits,
                 allow_redirects=False,
@@ -237,12 +230,12 @@ class HTTPAPIClient:
             )
             code = str(response.status)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise Unavailable(request, str(error) or "no answer in time") from error
+            raise Unavailable(str(request), str(error) or "no answer in time") from error
         finally:
-            self._metrics.request(verb, self._host, code, self._clock.monotonic() - began)
+            self._metrics.request(request.verb, self._host, code, self._clock.monotonic() - began)
         if response.status < 300:
             return response
-        raise await self._failure(request, response)
+        raise await self._failure(str(request), response)
 
     async def _failure(self, request: str, response: aiohttp.ClientResponse) -> APIError:
         try:

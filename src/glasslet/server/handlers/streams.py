@@ -63,21 +63,23 @@ def add_streams(routes: RouteTable, pods: PodSource, source: StreamSource) -> No
         except RuntimeCallError as error:
             return answers.plain(500, str(error))
 
-    for name, handler in (("exec", execute), ("attach", attach)):
-        _serve(routes, f"/{name}", BOTH, "/{namespace}/{pod}", "/{container}", handler)
-    _serve(routes, "/portForward", BOTH, "/{namespace}/{pod}", "", port_forward)
-    _serve(routes, "/run", ("POST",), "/{namespace}/{pod}", "/{container}", run)
+    _serve(routes, "/exec", BOTH, execute)
+    _serve(routes, "/attach", BOTH, attach)
+    _serve(routes, "/portForward", BOTH, port_forward, container="")
+    _serve(routes, "/run", ("POST",), run)
 
 
 Handle = Callable[[web.Request, Parameters], Awaitable[web.StreamResponse]]
 
 
-def _serve(routes: RouteTable, root: str, methods: tuple[str, ...], pod: str, container: str, handler: Handle) -> None:
-    answering = _with_errors(handler)
+def _serve(
+    routes: RouteTable, root: str, methods: tuple[str, ...], handler: Handle, *, container: str = "/{container}"
+) -> None:
+    answering, pod = _with_errors(handler), root + "/{namespace}/{pod}"
     routes.service(
         root,
-        Route(methods, root + pod + container, answering),
-        Route(methods, root + pod + "/{uid}" + container, answering),
+        Route(methods, pod + container, answering),
+        Route(methods, pod + "/{uid}" + container, answering),
     )
 
 
