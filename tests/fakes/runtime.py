@@ -11,14 +11,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.concurrency.clock import Clock, LoopClock
 from glasslet.record.recorder import Recorder
-from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import (
     ExecTimeout,
@@ -55,58 +52,13 @@ from tests.fakes.runtime_world import (
     observe_sandbox,
     runtime_id,
 )
+from tests.fakes.scripted_calls import ScriptedCalls
 
 BUSYBOX = "docker.io/library/busybox:1.36"
 KILLED = 137
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call that reached the runtime: `subject` is the id, image or name it was about; `at` is loop time."""
-
-    verb: Verb
-    subject: str
-    at: float
-
-
-@dataclass
-class _Failure:
-    error: RuntimeCallError
-    left: int | None
-    only: Callable[[str], bool]
-
-
-class Hang:
-    """A verb that does not answer until `release()`; `waiting` counts the calls that hang now."""
-
-    def __init__(self, only: Callable[[str], bool]) -> None:
-        self.only = only
-        self.waiting = 0
-        self.entered = asyncio.Event()
-        self._released = asyncio.Event()
-
-    @property
-    def released(self) -> bool:
-        return self._released.is_set()
-
-    def release(self) -> None:
-        """Lets the hanging calls and all later ones go on."""
-        self._released.set()
-
-    async def wait(self) -> None:
-        self.waiting += 1
-        self.entered.set()
-        try:
-            await self._released.wait()
-        finally:
-            self.waiting -= 1
-
-
-def _everything(_: str) -> bool:
-    return True
-
-
-class FakeRuntime:
+class FakeRuntime(ScriptedCalls):
     """Both CRI services over one world. `strict` (default): removing what runs is refused, as only a wrong agent does
     it; a real runtime kills and removes, which `strict=False` does too."""
 
@@ -118,25 +70,20 @@ class FakeRuntime:
         images: Iterable[str] = (BUSYBOX,),
         strict: bool = True,
     ) -> None:
+        super().__init__(recorder)
         self.clock = clock or LoopClock()
-        self.recorder = recorder
         self.strict = strict
         self.sandboxes: dict[SandboxID, FakeSandbox] = {}
         self.containers: dict[ContainerID, FakeContainer] = {}
         self.images: dict[str, Image] = {}
-        self.calls: list[Call] = []
-        self.latency: dict[Verb, float] = {}
         self.pulls: dict[str, Pull] = {}
         self.pulled_with: list[tuple[str, RegistryAuth | None]] = []
         self.commands: dict[str, Command] = {}
-        self.down = False
         self.serves_hints = True
         self.conditions = {"RuntimeReady": True, "NetworkReady": True}
         self.pod_cidr = ""
         self.pause_image = ""
         self._programs: dict[str, list[Program]] = {}
-        self._failures: dict[Verb, list[_Failure]] = {}
-        self._hangs: dict[Verb, list[Hang]] = {}
         self._listeners: list[asyncio.Queue[RuntimeHint | RuntimeCallError]] = []
         self._numbers = itertools.count(1)
         for name in images:
@@ -154,24 +101,6 @@ class FakeRuntime:
         image = Image(id=image_id(name), tags=(name,), size=size, uid=uid, username=username)
         self.images[name] = image
         return image
-
-    def fail(
-        self, verb: Verb, error: RuntimeCallError, *, times: int | None = 1, only: Callable[[str], bool] = _everything
-    ) -> None:
-        """The next `times` calls (None: all) of the verb whose subject passes `only` raise this."""
-        self._failures.setdefault(verb, []).append(_Failure(error, times, only))
-
-    def hang(self, verb: Verb, *, only: Callable[[str], bool] = _everything) -> Hang:
-        """Calls of the verb whose subject passes `only` do not answer until the returned hang is released."""
-        hang = Hang(only)
-        self._hangs.setdefault(verb, []).append(hang)
-        return hang
-
-    def heal(self, verb: Verb) -> None:
-        """Takes back the failures and hangs of the verb."""
-        self._failures.pop(verb, None)
-        for hang in self._hangs.pop(verb, []):
-            hang.release()
 
     def break_hints(self, error: RuntimeCallError | None = None) -> None:
         """Ends every open hint stream, as a restart of the runtime does."""
@@ -463,22 +392,6 @@ class FakeRuntime:
         return (FilesystemUsage(mountpoint="/fake", used_bytes=used, inodes_used=len(self.images)),)
 
     # -- inside ------------------------------------------------------------------------------------------------------
-
-    async def _enter(self, verb: Verb, subject: str = "") -> None:
-        """What happens to every call before the world sees it: record, latency, hang, scripted failure."""
-        self.calls.append(Call(verb, subject, asyncio.get_running_loop().time()))
-        wait = self.recorder.wait(WaitKind.CRI_CALL, on=verb) if self.recorder else nullcontext()
-        with wait:
-            await asyncio.sleep(self.latency.get(verb, 0))
-            for hang in self._hangs.get(verb, []):
-                if hang.only(subject) and not hang.released:
-                    await hang.wait()
-            if self.down:
-                raise RuntimeUnavailable(verb, "connection refused", code="UNAVAILABLE")
-            for failure in self._failures.get(verb, []):
-                if failure.only(subject) and failure.left != 0:
-                    failure.left = None if failure.left is None else failure.left - 1
-                    raise failure.error
 
     def _sandbox(self, verb: Verb, sandbox: SandboxID) -> FakeSandbox:
         if (found := self.sandboxes.get(sandbox)) is None:
