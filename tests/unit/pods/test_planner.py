@@ -311,7 +311,7 @@ def test_a_running_pod_is_not_prepared_for_nothing() -> None:
     assert planned(prepared=False) == []
 
 
-# -- lists of containers (init containers and sidecars: test_planner_init.py) -------------------------------------------
+# -- lists of containers (init containers and sidecars: test_planner_init.py) ------------------------------------------
 
 
 def test_starts_know_which_list_they_come_from() -> None:
