@@ -29,6 +29,7 @@ from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
 from tests.component.pod_agent import Agent, Node
 from tests.fakes.api_server import FakeAPIServer, Plain
+from tests.fakes.background import in_background
 from tests.fakes.inline_threads import InlineThreads
 
 NODE = "n1"
@@ -188,12 +189,8 @@ async def running(
         server.put("nodes", api_node(**amounts))
     agent = APIAgent(server, node or Node(), memory)
     agent.static(*static)
-    task = asyncio.create_task(agent.run())
-    try:
+    async with in_background(agent.run):
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def until(happened: Callable[[], object], seconds: float = 120.0) -> None:

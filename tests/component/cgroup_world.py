@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -90,17 +89,6 @@ class World:
     def writes_to(self, end: str) -> list[str]:
         """Values that were written to a file."""
         return [value for path, value in self.machine.writes if path.endswith(end)]
-
-
-@asynccontextmanager
-async def running(body: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """A service, while the test's body runs."""
-    task = asyncio.ensure_future(body())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def burstable(uid: str, cpu: str = "500m") -> Pod:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from glasslet.record.store import Record
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.observed import ObservedPods, Periods
 from glasslet.runtime.spec import ContainerSpec, SandboxSpec
+from tests.fakes.background import in_background
 from tests.fakes.runtime import BUSYBOX, FakeRuntime
 
 
@@ -49,14 +49,10 @@ async def world(
     runtime = runtime or FakeRuntime()
     record, figures = Record(clock=LoopClock()), Figures()
     observed = ObservedPods(runtime=runtime, recorder=record, metrics=figures, clock=LoopClock(), periods=periods)
-    task = asyncio.create_task(observed.run())
-    try:
+    async with in_background(observed.run):
         if wait:
             await observed.synced.wait()
         yield World(runtime, observed, record, figures)
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def sandbox_spec(name: str) -> SandboxSpec:

@@ -36,6 +36,7 @@ from glasslet.status.builder import status_builder
 from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import UID, update
+from tests.fakes.background import in_background
 from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, StatusBoard
 from tests.fakes.runtime import FakeRuntime
 
@@ -201,9 +202,5 @@ class Agent:
 async def running_agent(node: Node | None = None, settings: WorkerSettings | None = None) -> AsyncIterator[Agent]:
     """An agent that runs while the body does. What happens to it at the end is what a stop of the agent does."""
     agent = Agent(node or Node(), settings)
-    task = asyncio.create_task(agent.run())
-    try:
+    async with in_background(agent.run):
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

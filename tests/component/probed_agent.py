@@ -25,6 +25,7 @@ from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import pod
 from tests.component.pod_agent import Agent, Node
+from tests.fakes.background import in_background
 from tests.fakes.probing import FakeProbing
 
 OLD_ENOUGH = 100.0
@@ -126,13 +127,9 @@ async def probed_agent(
 ) -> AsyncIterator[ProbedAgent]:
     """An agent that has run for `age` seconds; `luck` is what each draw gives."""
     agent = ProbedAgent(node or Node(), probing, memory=memory, luck=luck)
-    task = asyncio.create_task(agent.run())
-    try:
+    async with in_background(agent.run):
         await asyncio.sleep(age)
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def http(**fields: int) -> Probe:

@@ -10,7 +10,8 @@ import pytest
 
 from glasslet.resources.values_qos import QoSRules
 from tests.builders.podspec import pod_of
-from tests.component.cgroup_world import World, best_effort, burstable, running
+from tests.component.cgroup_world import World, best_effort, burstable
+from tests.fakes.background import in_background
 
 pytestmark = pytest.mark.looptime
 
@@ -30,7 +31,7 @@ async def test_both_classes_are_made_with_the_least_shares(world: World) -> None
 async def test_a_burst_of_pods_is_one_write(world: World) -> None:
     await world.classes.create()
     before = len(world.machine.writes)
-    async with running(world.classes.run):
+    async with in_background(world.classes.run):
         for number in range(50):
             world.active.append(burstable(f"u{number}", "100m"))
             world.classes.changed()
@@ -43,7 +44,7 @@ async def test_a_burst_of_pods_is_one_write(world: World) -> None:
 
 async def test_shares_go_down_when_pods_end(world: World) -> None:
     await world.classes.create()
-    async with running(world.classes.run):
+    async with in_background(world.classes.run):
         world.active = [burstable("u1", "1")]
         world.classes.changed()
         await asyncio.sleep(1)
@@ -58,7 +59,7 @@ async def test_what_others_changed_is_put_right_within_a_minute(world: World) ->
     # behaviours.md §16: "updated every minute and when pods start or are killed"
     await world.classes.create()
     world.active = [burstable("u1", "1")]
-    async with running(world.classes.run):
+    async with in_background(world.classes.run):
         world.classes.changed()
         await asyncio.sleep(1)
         world.machine.set("cpu", BURSTABLE, "cpu.shares", "7")
@@ -70,7 +71,7 @@ async def test_an_update_that_fails_is_tried_again(world: World) -> None:
     await world.classes.create()
     world.active = [burstable("u1", "1")]
     world.machine.refused["cpu.shares"] = errno.EBUSY
-    async with running(world.classes.run):
+    async with in_background(world.classes.run):
         world.classes.changed()
         await asyncio.sleep(1)
         world.machine.refused.clear()

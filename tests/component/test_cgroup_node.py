@@ -12,7 +12,8 @@ import pytest
 from glasslet.resources.layout import CgroupLayout, parse_name
 from glasslet.resources.limits import Limits
 from glasslet.resources.node_cgroups import CgroupSetupFailed, NodeCgroups, NodeRules, Reservation
-from tests.component.cgroup_world import World, running
+from tests.component.cgroup_world import World
+from tests.fakes.background import in_background
 
 pytestmark = pytest.mark.looptime
 
@@ -62,7 +63,7 @@ async def test_limits_that_pods_are_above_are_tried_each_minute(world: World) ->
     agent = node(world, told)
     await agent.start()
     world.machine.refused["kubepods/memory.limit_in_bytes"] = errno.EBUSY
-    async with running(agent.run):
+    async with in_background(agent.run):
         await asyncio.sleep(90)
         assert [reason for _, reason, _ in told] == ["FailedNodeAllocatableEnforcement"] * 2
         assert told[0][2].startswith('Failed to update Node Allocatable Limits ["kubepods"]: ')

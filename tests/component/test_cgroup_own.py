@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from glasslet.resources.own_cgroup import OwnCgroup
-from tests.component.cgroup_world import TurnTaking, running
+from tests.component.cgroup_world import TurnTaking
+from tests.fakes.background import in_background
 from tests.fakes.cgroups import FoldersV1
 
 pytestmark = pytest.mark.looptime
@@ -31,7 +32,7 @@ async def test_the_oom_score_is_set_again_every_five_minutes(tmp_path: Path) -> 
     times: list[float] = []
     loop = asyncio.get_running_loop()
     own = OwnCgroup(tree=None, threads=TurnTaking(), set_oom_score=lambda: times.append(round(loop.time())))
-    async with running(own.run):
+    async with in_background(own.run):
         await asyncio.sleep(601)
     assert times == [0, 300, 600]
 

@@ -11,7 +11,8 @@ import pytest
 from glasslet.api.pod_ref import pod_ref
 from glasslet.resources.layout import CgroupNameInvalid
 from glasslet.resources.orphan_cgroups import OrphanCgroups
-from tests.component.cgroup_world import KnownPods, World, best_effort, burstable, running
+from tests.component.cgroup_world import KnownPods, World, best_effort, burstable
+from tests.fakes.background import in_background
 
 pytestmark = pytest.mark.looptime
 
@@ -151,7 +152,7 @@ async def test_the_cgroup_of_a_pod_that_nobody_knows_is_removed(world: World) ->
     for uid in ("u1", "u2"):
         await world.pods.ensure(burstable(uid))
     cleaner = OrphanCgroups(cgroups=world.agent(), pods=known)
-    async with running(cleaner.run):
+    async with in_background(cleaner.run):
         await asyncio.sleep(1)
         assert set(await world.pods.found()) == {"u2"}
 
@@ -162,7 +163,7 @@ async def test_nothing_is_an_orphan_before_all_sources_have_told_their_pods(worl
     known = KnownPods()
     known.ready = False
     await world.pods.ensure(burstable("u1"))
-    async with running(OrphanCgroups(cgroups=world.agent(), pods=known).run):
+    async with in_background(OrphanCgroups(cgroups=world.agent(), pods=known).run):
         await asyncio.sleep(60)
         assert set(await world.pods.found()) == {"u1"}
         known.ready = True
@@ -176,7 +177,7 @@ async def test_an_orphan_with_volumes_is_kept_with_the_least_cpu(world: World) -
     known = KnownPods()
     known.with_volumes = {"u1"}
     await world.pods.ensure(burstable("u1"))
-    async with running(OrphanCgroups(cgroups=world.agent(), pods=known).run):
+    async with in_background(OrphanCgroups(cgroups=world.agent(), pods=known).run):
         await asyncio.sleep(60)
         assert world.shares(POD) == "2"
         assert world.writes_to(f"{POD}/cpu.shares") == ["512", "2"]

@@ -19,6 +19,7 @@ from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.garbage.image_rules import Disk, ImageLimits
 from glasslet.runtime.garbage.images import ImageCollector, ImagesNotCollected, InUse
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
+from tests.fakes.background import in_background
 from tests.fakes.runtime import FakeRuntime
 
 pytestmark = pytest.mark.looptime
@@ -94,12 +95,8 @@ class Node:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.collector.run())
-        try:
+        async with in_background(self.collector.run):
             yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
 
 # "Starts at usage >= high, frees until low; order: last used, then first detected"

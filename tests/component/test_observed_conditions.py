@@ -12,6 +12,7 @@ from glasslet.concurrency.clock import LoopClock
 from glasslet.record.store import Record
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.observed import RuntimeConditions
+from tests.fakes.background import in_background
 from tests.fakes.runtime import FakeRuntime
 
 pytestmark = pytest.mark.looptime
@@ -24,12 +25,8 @@ async def polled(
     conditions = RuntimeConditions(
         runtime=runtime, recorder=Record(clock=LoopClock()), clock=LoopClock(), health=health or {}
     )
-    task = asyncio.create_task(conditions.run())
-    try:
+    async with in_background(conditions.run):
         yield conditions
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_before_the_first_answer_nothing_is_known() -> None:

@@ -18,6 +18,7 @@ from glasslet.pods.orphan_folders import OrphanFolders
 from tests.builders.pod import UID, pod
 from tests.component.pod_agent import Agent, Node
 from tests.component.volume_world import Machine, Steps
+from tests.fakes.background import in_background
 from tests.fakes.pod_node import FakePodFiles, FakeVolumes
 from tests.fakes.runtime import FakeRuntime
 
@@ -80,12 +81,8 @@ class World:
 async def looking(machine: Machine) -> AsyncIterator[World]:
     world = World(machine)
     await world.leave_pod()
-    task = asyncio.create_task(world.run())
-    try:
+    async with in_background(world.run):
         yield world
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from glasslet.probes import memory as module
 from glasslet.probes.memory import ProbeMemory
 from glasslet.record.store import Record
 from glasslet.runtime.facts import ProbeOutcome
+from tests.fakes.background import in_background
 
 ONE, TWO = ContainerID("one"), ContainerID("two")
 READY = ProbeOutcome(ready=True, alive=True)
@@ -45,13 +46,9 @@ class Run:
 @asynccontextmanager
 async def agent(folder: Path) -> AsyncIterator[Run]:
     run = Run(folder)
-    task = asyncio.create_task(run.memory.run())
-    await asyncio.sleep(0)
-    try:
+    async with in_background(run.memory.run):
+        await asyncio.sleep(0)
         yield run
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def written(folder: Path, before: bytes = b"") -> bytes:

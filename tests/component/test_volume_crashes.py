@@ -25,6 +25,7 @@ from glasslet.pods.orphan_folders import OrphanFolders
 from tests.builders.pod import UID, container, pod
 from tests.component.pod_agent import Agent, Node
 from tests.component.volume_world import Machine, Steps, watch_files
+from tests.fakes.background import in_background
 from tests.fakes.pod_node import FakePodFiles, FakeVolumes
 from tests.fakes.runtime import FakeRuntime
 
@@ -76,12 +77,8 @@ async def agent_on(machine: Machine, runtime: FakeRuntime, steps: Steps) -> Asyn
             group.create_task(agent.run())
             group.create_task(folders.run())
 
-    task = asyncio.create_task(run())
-    try:
+    async with in_background(run):
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def live(agent: Agent, machine: Machine, steps: Steps) -> bool:

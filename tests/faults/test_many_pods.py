@@ -15,6 +15,7 @@ from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.runtime.cri.verbs import Verb
 from tests.builders.pod import container, pod
 from tests.component.whole_agent import WholeAgent
+from tests.fakes.background import in_background
 from tests.faults.table import Row
 
 pytestmark = [pytest.mark.looptime, pytest.mark.timeout(300)]
@@ -23,13 +24,9 @@ pytestmark = [pytest.mark.looptime, pytest.mark.timeout(300)]
 @asynccontextmanager
 async def whole_agent(folder: Path) -> AsyncIterator[WholeAgent]:
     agent = WholeAgent(folder)
-    task = asyncio.create_task(agent.run())
-    await agent.observed.synced.wait()
-    try:
+    async with in_background(agent.run):
+        await agent.observed.synced.wait()
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def made(number: int) -> Pod:

@@ -37,6 +37,7 @@ from glasslet.status.builder import status_builder
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.manager import VolumeManager
 from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, update
+from tests.fakes.background import in_background
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.pod_node import EventLog, FakeCgroups, StatusBoard
@@ -178,12 +179,8 @@ async def connection(containerd: PrivateContainerd) -> AsyncIterator[CRIConnecti
 @asynccontextmanager
 async def running_agent(connection: CRIConnection, root: Path) -> AsyncIterator[RealAgent]:
     agent = RealAgent(connection, root)
-    task = asyncio.create_task(agent.run())
-    try:
+    async with in_background(agent.run):
         yield agent
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def example(name: str) -> Pod:

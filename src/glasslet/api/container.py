@@ -76,62 +76,41 @@ class VolumeMount(Object, frozen=True, kw_only=True):
     sub_path_expr: str = ""
 
 
-class Container(Object, frozen=True, kw_only=True):
+class _ContainerFields(Object, frozen=True, kw_only=True):
+    """What containers of all kinds have."""
+
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    working_dir: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    env_from: tuple[EnvFromSource, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    volume_devices: tuple[VolumeDevice, ...] = ()
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    lifecycle: Lifecycle | None = None
+    termination_message_path: str = ""
+    termination_message_policy: str = ""
+    image_pull_policy: str = ""
+    security_context: SecurityContext | None = None
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
+
+
+class Container(_ContainerFields, frozen=True, kw_only=True):
     """`core/v1.Container`."""
 
-    name: str = ""
-    image: str = ""
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    working_dir: str = ""
-    ports: tuple[ContainerPort, ...] = ()
-    env_from: tuple[EnvFromSource, ...] = ()
-    env: tuple[EnvVar, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
-    resize_policy: tuple[ContainerResizePolicy, ...] = ()
-    restart_policy: str | None = None
-    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
-    volume_mounts: tuple[VolumeMount, ...] = ()
-    volume_devices: tuple[VolumeDevice, ...] = ()
-    liveness_probe: Probe | None = None
-    readiness_probe: Probe | None = None
-    startup_probe: Probe | None = None
-    lifecycle: Lifecycle | None = None
-    termination_message_path: str = ""
-    termination_message_policy: str = ""
-    image_pull_policy: str = ""
-    security_context: SecurityContext | None = None
-    stdin: bool = False
-    stdin_once: bool = False
-    tty: bool = False
 
-
-class EphemeralContainer(Object, frozen=True, kw_only=True):
+class EphemeralContainer(_ContainerFields, frozen=True, kw_only=True):
     """`core/v1.EphemeralContainer`."""
 
-    name: str = ""
-    image: str = ""
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    working_dir: str = ""
-    ports: tuple[ContainerPort, ...] = ()
-    env_from: tuple[EnvFromSource, ...] = ()
-    env: tuple[EnvVar, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
-    resize_policy: tuple[ContainerResizePolicy, ...] = ()
-    restart_policy: str | None = None
-    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
-    volume_mounts: tuple[VolumeMount, ...] = ()
-    volume_devices: tuple[VolumeDevice, ...] = ()
-    liveness_probe: Probe | None = None
-    readiness_probe: Probe | None = None
-    startup_probe: Probe | None = None
-    lifecycle: Lifecycle | None = None
-    termination_message_path: str = ""
-    termination_message_policy: str = ""
-    image_pull_policy: str = ""
-    security_context: SecurityContext | None = None
-    stdin: bool = False
-    stdin_once: bool = False
-    tty: bool = False
     target_container_name: str = ""

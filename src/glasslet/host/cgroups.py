@@ -185,21 +185,18 @@ _LIVES = (errno.EBUSY, errno.ENOTEMPTY)
 
 def remove_directory(path: str, kernel: KernelFiles) -> bool:
     """Removes a cgroup and those below it. False: processes are left."""
-    try:
-        kernel.remove(path)
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        if error.errno not in _LIVES:
-            raise
-    else:
+    if _remove_empty(path, kernel):
         return True
     gone = [remove_directory(f"{path}/{name}", kernel) for name in subdirectories(path)]
-    if not gone or not all(gone):
-        return False
+    return bool(gone) and all(gone) and _remove_empty(path, kernel)
+
+
+def _remove_empty(path: str, kernel: KernelFiles) -> bool:
+    """False: something is in it, processes or cgroups."""
     try:
         kernel.remove(path)
     except FileNotFoundError:
+        # Gone already, which is as good.
         return True
     except OSError as error:
         if error.errno not in _LIVES:

@@ -17,7 +17,8 @@ from glasslet.api.container import Container
 from glasslet.api.env import EnvFromSource, EnvVarSource
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
-from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.kubeapi.errors import APIError
+from glasslet.kubeapi.objects.optional import if_it_exists
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.service_environment import service_environment
@@ -116,21 +117,13 @@ class ObjectEnvironment:
 
     async def _config_map(self, namespace: str, name: str, *, optional: bool) -> ConfigMap | None:
         try:
-            return await self._objects.config_map(namespace, name)
-        except NotFound as error:
-            if optional:
-                return None
-            raise container_error(error.message) from error
+            return await if_it_exists(self._objects.config_map(namespace, name), optional=optional)
         except APIError as error:
             raise container_error(error.message) from error
 
     async def _secret(self, namespace: str, name: str, *, optional: bool) -> Secret | None:
         try:
-            return await self._objects.secret(namespace, name)
-        except NotFound as error:
-            if optional:
-                return None
-            raise container_error(error.message) from error
+            return await if_it_exists(self._objects.secret(namespace, name), optional=optional)
         except APIError as error:
             raise container_error(error.message) from error
 

@@ -5,33 +5,27 @@ from __future__ import annotations
 from glasslet.api.configdata import ConfigMap
 from glasslet.api.volume import ConfigMapVolumeSource
 from glasslet.host.atomic_files import Files
-from glasslet.kubeapi.errors import APIError, NotFound
-from glasslet.runtime.volume import MountedVolume
+from glasslet.kubeapi.errors import APIError
+from glasslet.kubeapi.objects.optional import if_it_exists
 from glasslet.volumes.data_sources import Objects
+from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files
 from glasslet.volumes.plugin import VolumeRequest
 from glasslet.volumes.problems import source_problem
 
 
-class ConfigMapVolume:
+class ConfigMapVolume(DataVolume):
     """The plugin."""
 
     name = "kubernetes.io/configmap"
+    in_memory = False
 
     def __init__(self, *, volumes: FileVolumes, objects: Objects) -> None:
-        self._volumes = volumes
+        super().__init__(volumes=volumes)
         self._objects = objects
 
-    async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Shows the ConfigMap as it is now. Raises VolumeProblem, OSError."""
-        return await self._volumes.show(self.name, request, self._files, in_memory=False)
-
-    async def tear_down(self, uid: str, volume: str) -> None:
-        """Removes it. Raises OSError."""
-        await self._volumes.tear_down(self.name, uid, volume)
-
-    async def _files(self, request: VolumeRequest) -> Files:
+    async def files(self, request: VolumeRequest) -> Files:
         source = request.volume.config_map or ConfigMapVolumeSource()
         optional = bool(source.optional)
         found = await read_config_map(self._objects, request.pod.metadata.namespace, source.name, optional=optional)
@@ -42,10 +36,6 @@ class ConfigMapVolume:
 async def read_config_map(objects: Objects, namespace: str, name: str, *, optional: bool) -> ConfigMap | None:
     """The ConfigMap; None if it does not exist and need not. Raises VolumeProblem."""
     try:
-        return await objects.config_map(namespace, name)
-    except NotFound as error:
-        if optional:
-            return None
-        raise source_problem(error) from error
+        return await if_it_exists(objects.config_map(namespace, name), optional=optional)
     except APIError as error:
         raise source_problem(error) from error

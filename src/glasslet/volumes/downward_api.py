@@ -7,32 +7,24 @@ from collections.abc import Iterable
 from glasslet.api.pod import Pod
 from glasslet.api.volume import DownwardAPIVolumeFile, DownwardAPIVolumeSource
 from glasslet.host.atomic_files import FileContent, Files
-from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.data_sources import FieldText
+from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined
 
 
-class DownwardAPIVolume:
+class DownwardAPIVolume(DataVolume):
     """The plugin."""
 
     name = "kubernetes.io/downward-api"
 
     def __init__(self, *, volumes: FileVolumes, field_text: FieldText) -> None:
-        self._volumes = volumes
+        super().__init__(volumes=volumes)
         self._field_text = field_text
 
-    async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Shows the fields as they are now. Raises VolumeProblem, OSError."""
-        return await self._volumes.show(self.name, request, self._files, in_memory=True)
-
-    async def tear_down(self, uid: str, volume: str) -> None:
-        """Removes it. Raises OSError."""
-        await self._volumes.tear_down(self.name, uid, volume)
-
-    async def _files(self, request: VolumeRequest) -> Files:
+    async def files(self, request: VolumeRequest) -> Files:
         source = request.volume.downward_api or DownwardAPIVolumeSource()
         mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
         return field_files(source.items, request.pod, self._field_text, mode=mode)

@@ -13,9 +13,9 @@ from glasslet.api.volume import (
 )
 from glasslet.host.atomic_files import FileContent, Files
 from glasslet.kubeapi.errors import APIError
-from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.config_map import read_config_map
 from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens
+from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.downward_api import field_files
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_files
@@ -37,25 +37,16 @@ class Projections:
     anchors: Anchors | None = None
 
 
-class ProjectedVolume:
-    """The plugin."""
+class ProjectedVolume(DataVolume):
+    """The plugin. Where two sources give the same path, the later one counts."""
 
     name = "kubernetes.io/projected"
 
     def __init__(self, *, volumes: FileVolumes, projections: Projections) -> None:
-        self._volumes = volumes
+        super().__init__(volumes=volumes)
         self._from = projections
 
-    async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Shows all sources as they are now; where two give the same path, the later one counts. Raises VolumeProblem
-        that names all that is wrong, OSError."""
-        return await self._volumes.show(self.name, request, self._files, in_memory=True)
-
-    async def tear_down(self, uid: str, volume: str) -> None:
-        """Removes it. Raises OSError."""
-        await self._volumes.tear_down(self.name, uid, volume)
-
-    async def _files(self, request: VolumeRequest) -> Files:
+    async def files(self, request: VolumeRequest) -> Files:
         source = request.volume.projected or ProjectedVolumeSource()
         mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
         files: dict[str, FileContent] = {}

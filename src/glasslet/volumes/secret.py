@@ -5,33 +5,26 @@ from __future__ import annotations
 from glasslet.api.configdata import Secret
 from glasslet.api.volume import SecretVolumeSource
 from glasslet.host.atomic_files import Files
-from glasslet.kubeapi.errors import APIError, NotFound
-from glasslet.runtime.volume import MountedVolume
+from glasslet.kubeapi.errors import APIError
+from glasslet.kubeapi.objects.optional import if_it_exists
 from glasslet.volumes.data_sources import Objects
+from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, secret_files
 from glasslet.volumes.plugin import VolumeRequest
 from glasslet.volumes.problems import source_problem
 
 
-class SecretVolume:
+class SecretVolume(DataVolume):
     """The plugin."""
 
     name = "kubernetes.io/secret"
 
     def __init__(self, *, volumes: FileVolumes, objects: Objects) -> None:
-        self._volumes = volumes
+        super().__init__(volumes=volumes)
         self._objects = objects
 
-    async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Shows the Secret as it is now. Raises VolumeProblem, OSError."""
-        return await self._volumes.show(self.name, request, self._files, in_memory=True)
-
-    async def tear_down(self, uid: str, volume: str) -> None:
-        """Removes it. Raises OSError."""
-        await self._volumes.tear_down(self.name, uid, volume)
-
-    async def _files(self, request: VolumeRequest) -> Files:
+    async def files(self, request: VolumeRequest) -> Files:
         source = request.volume.secret or SecretVolumeSource()
         optional = bool(source.optional)
         found = await read_secret(self._objects, request.pod.metadata.namespace, source.secret_name, optional=optional)
@@ -42,10 +35,6 @@ class SecretVolume:
 async def read_secret(objects: Objects, namespace: str, name: str, *, optional: bool) -> Secret | None:
     """The Secret; None if it does not exist and need not. Raises VolumeProblem."""
     try:
-        return await objects.secret(namespace, name)
-    except NotFound as error:
-        if optional:
-            return None
-        raise source_problem(error) from error
+        return await if_it_exists(objects.secret(namespace, name), optional=optional)
     except APIError as error:
         raise source_problem(error) from error

@@ -10,6 +10,7 @@ import pytest
 
 from glasslet.concurrency.jitter import jittered
 from glasslet.concurrency.supervision import Supervisor
+from tests.fakes.background import in_background
 
 pytestmark = pytest.mark.looptime
 
@@ -17,13 +18,9 @@ pytestmark = pytest.mark.looptime
 @asynccontextmanager
 async def supervised() -> AsyncIterator[Supervisor]:
     supervisor = Supervisor()
-    task = asyncio.create_task(supervisor.run())
-    await asyncio.sleep(0)
-    try:
+    async with in_background(supervisor.run):
+        await asyncio.sleep(0)
         yield supervisor
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_task_that_fails_runs_again_and_others_do_not_notice() -> None:

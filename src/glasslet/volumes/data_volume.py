@@ -1,0 +1,33 @@
+"""Volumes that show data as files: what they have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from glasslet.host.atomic_files import Files
+from glasslet.runtime.volume import MountedVolume
+from glasslet.volumes.file_volume import FileVolumes
+from glasslet.volumes.plugin import VolumeRequest
+
+
+class DataVolume(ABC):
+    """A `VolumePlugin` for each type that says which files there are."""
+
+    name: ClassVar[str]
+    in_memory: ClassVar[bool] = True
+
+    def __init__(self, *, volumes: FileVolumes) -> None:
+        self._volumes = volumes
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        """Shows the data as it is now. Raises VolumeProblem, OSError."""
+        return await self._volumes.show(self.name, request, self.files, in_memory=self.in_memory)
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        """Removes it. Raises OSError."""
+        await self._volumes.tear_down(self.name, uid, volume)
+
+    @abstractmethod
+    async def files(self, request: VolumeRequest) -> Files:
+        """What is to be shown. Raises VolumeProblem that names all that is wrong."""
