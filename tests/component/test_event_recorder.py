@@ -99,3 +99,13 @@ async def test_without_an_api_server_nothing_is_kept() -> None:
     for i in range(1500):
         recorder.pod(WEB, "Normal", "Started", str(i))
     assert recorder.dropped == 0
+
+
+@pytest.mark.parametrize(("client", "level"), [(None, "INFO"), (Server(), "DEBUG")])
+async def test_an_event_that_goes_to_no_server_is_logged_for_everybody(
+    client: Server | None, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=client)  # type: ignore[arg-type]
+    with caplog.at_level("DEBUG"):
+        recorder.pod(WEB, "Normal", "Started", "Started container main")
+    assert [record.levelname for record in caplog.records if record.message == "event"] == [level]

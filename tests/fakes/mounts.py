@@ -24,7 +24,7 @@ class FakeMounts:
         """What `set_options` set last, by path."""
 
     def table(self) -> MountTable:
-        return MountTable(self._entries)
+        return MountTable(_line(entry) for entry in self._entries)
 
     def mount_tmpfs(self, target: str, *, size: int = 0) -> None:
         self._add(target, "tmpfs", "tmpfs", (f"size={size}",) if size else ())
@@ -59,7 +59,7 @@ class FakeMounts:
             path=target,
             fs_type=fs_type,
             source=source,
-            options=options,
+            options=options or ("rw",),
         )
         self._entries.append(entry)
 
@@ -70,3 +70,10 @@ class InlineThreads:
     async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
         assert on
         return call()
+
+
+def _line(entry: MountEntry) -> str:
+    """As the kernel writes it."""
+    place = "".join(f"\\{ord(char):03o}" if char in " \\" else char for char in entry.path)
+    options = ",".join(entry.options)
+    return f"{entry.mount_id} 1 {entry.device} {entry.root} {place} rw - {entry.fs_type} {entry.source} {options}"

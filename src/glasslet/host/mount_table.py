@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
 from msgspec import Struct
 
+_PATH = 4
+"""The field of a line that has the place."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -30,25 +33,35 @@ class MountEntry(Struct, frozen=True, kw_only=True):
 class MountTable:
     """All mounts of this process's mount namespace at one moment. Paths are as the kernel knows them: resolved."""
 
-    def __init__(self, entries: Iterable[MountEntry]) -> None:
-        self.entries = tuple(entries)
-        # Of mounts stacked on one path, the last is the one that is seen.
-        self._by_path = {entry.path: entry for entry in self.entries}
+    def __init__(self, lines: Iterable[str]) -> None:
+        """`lines` of mountinfo. On a node with many pods there are a thousand, of which one is wanted: only that one is
+        parsed."""
+        self._lines = [(_path_in(line), line) for line in lines]
+
+    @cached_property
+    def entries(self) -> tuple[MountEntry, ...]:
+        """All of them."""
+        return tuple(entry for _, line in self._lines if (entry := _parse(line)) is not None)
 
     def at(self, path: str) -> MountEntry | None:
-        """What is mounted exactly there."""
-        return self._by_path.get(path)
+        """What is mounted exactly there: of mounts stacked on one path, the last is the one that is seen."""
+        found = [entry for there, line in self._lines if there == path and (entry := _parse(line)) is not None]
+        return found[-1] if found else None
 
     def at_or_below(self, path: str) -> tuple[MountEntry, ...]:
         """Everything mounted there or deeper, innermost first: the order in which it can be unmounted."""
         prefix = path.rstrip("/") + "/"
-        inside = [e for e in self.entries if e.path == path or e.path.startswith(prefix)]
+        inside = [
+            entry
+            for there, line in self._lines
+            if (there == path or there.startswith(prefix)) and (entry := _parse(line)) is not None
+        ]
         return tuple(sorted(inside, key=lambda e: (e.path.count("/"), e.mount_id), reverse=True))
 
 
 def parse_mount_table(text: str) -> MountTable:
     """Parses the form of /proc/self/mountinfo; lines of any other form are left out."""
-    return MountTable(entry for line in text.splitlines() if (entry := _parse(line)) is not None)
+    return MountTable(text.splitlines())
 
 
 def read_mount_table(path: str = "/proc/self/mountinfo") -> MountTable:
@@ -63,6 +76,11 @@ def resolved(path: str) -> str:
     return os.path.join(os.path.realpath(parent), name) if name else parent
 
 
+def _path_in(line: str) -> str:
+    fields = line.split(" ", _PATH + 1)
+    return _unescaped(fields[_PATH]) if len(fields) > _PATH else ""
+
+
 def _parse(line: str) -> MountEntry | None:
     before, separator, after = line.partition(" - ")
     fields, tail = before.split(" "), after.split(" ")
@@ -72,7 +90,7 @@ def _parse(line: str) -> MountEntry | None:
         mount_id=int(fields[0]),
         device=fields[2],
         root=_unescaped(fields[3]),
-        path=_unescaped(fields[4]),
+        path=_unescaped(fields[_PATH]),
         fs_type=tail[0],
         source=_unescaped(tail[1]),
         options=tuple(tail[2].split(",")),

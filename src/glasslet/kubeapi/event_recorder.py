@@ -29,6 +29,10 @@ _RETRY_SECONDS = 10.0
 _REMEMBERED = 4096
 
 
+class _Taken(msgspec.Struct):
+    """The answer to a written event: what stands in it is known."""
+
+
 class EventRecorder:
     """Takes events of pods and of the node. Without a client they are logged only."""
 
@@ -39,7 +43,7 @@ class EventRecorder:
         self._correlator = EventCorrelator()
         self._queue: deque[tuple[ObjectReference, str, str, str]] = deque()
         self._arrived = asyncio.Event()
-        self._written: dict[tuple[str, ...], Event] = {}
+        self._written: dict[tuple[str, ...], str] = {}
         self.dropped = 0
 
     def pod(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "") -> None:
@@ -63,7 +67,8 @@ class EventRecorder:
     def _take(self, subject: ObjectReference, words: tuple[str, str, str]) -> None:
         type_, reason, message = words
         where = f"{subject.kind}/{subject.namespace or '-'}/{subject.name}"
-        logger.info("event", extra={"object": where, "type": type_, "reason": reason, "note": message})
+        level = logging.INFO if self._client is None else logging.DEBUG
+        logger.log(level, "event", extra={"object": where, "type": type_, "reason": reason, "note": message})
         if self._client is None:
             return
         if len(self._queue) >= _WAITING:
@@ -113,12 +118,13 @@ class EventRecorder:
         if known is not None:
             body = {"count": telling.count, "message": event.message, "lastTimestamp": rfc3339(now)}
             try:
-                await client.patch(paths.namespaced(namespace, "events", known.metadata.name), body, Event)
+                await client.patch(paths.namespaced(namespace, "events", known), body, _Taken)
                 return
             except NotFound:
                 event = msgspec.structs.replace(event, count=1, first_timestamp=now)
                 self._correlator.forget(telling.key)
-        self._written[telling.key] = await client.create(paths.namespaced(namespace, "events"), event, Event)
+        await client.create(paths.namespaced(namespace, "events"), event, _Taken)
+        self._written[telling.key] = event.metadata.name
         while len(self._written) > _REMEMBERED:
             del self._written[next(iter(self._written))]
 
