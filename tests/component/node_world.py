@@ -13,6 +13,7 @@ from glasslet.concurrency.clock import LoopClock
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.contributions import Contributions
 from glasslet.node.inputs import HostFacts, NodeEvent
+from glasslet.node.reporting import NodeReporting
 from glasslet.record.store import Record
 from glasslet.runtime.observed import RuntimeConditions
 from tests.builders.node import facts, settings
@@ -92,11 +93,8 @@ class NodeWorld:
             runtime=conditions,
             facts=self.facts,
             update_pod_cidr=self.runtime.update_pod_cidr,
-            events=self._event,
-            recorder=self.record,
-            clock=LoopClock(),
+            report=NodeReporting(recorder=self.record, events=self._event, clock=LoopClock(), metrics=self.startup),
             contributions=self.contributions,
-            metrics=self.startup,
         )
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(conditions.run()), group.create_task(agent.run())]

@@ -18,6 +18,7 @@ from glasslet.record.store import Record
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.observed import ObservedPods
 from glasslet.runtime.spec import ContainerSpec, SandboxSpec
@@ -73,10 +74,10 @@ class Node:
             pods=self.workers,
             logs=self.workers,
             folders=LogFolders(LogLayout(pod_logs_dir=str(tmp_path / "pods"), links_dir=str(tmp_path / "containers"))),
-            recorder=self.record,
-            clock=clock,
+            report=CollectionReporting(
+                recorder=self.record, clock=clock, events=lambda *event: self.events.append(event)
+            ),
             limits=limits,
-            events=lambda *event: self.events.append(event),
         )
 
     async def sandbox(self, name: str = "web", attempt: int = 0) -> tuple[SandboxID, SandboxSpec]:

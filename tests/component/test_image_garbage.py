@@ -18,6 +18,7 @@ from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.garbage.image_rules import Disk, ImageLimits
 from glasslet.runtime.garbage.images import ImageCollector, ImagesNotCollected, InUse
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
 from tests.fakes.background import in_background
 from tests.fakes.runtime import FakeRuntime
@@ -48,10 +49,10 @@ class Node:
             in_use=InUse(synced, self._pods, lambda: self.named, self.runtime.sandbox_image),
             disk=self._disk,
             limits=ImageLimits(**{"minimum_age": timedelta(0), **limits}),
-            events=lambda *event: self.events.append(event),
             metrics=self,
-            recorder=self.record,
-            clock=LoopClock(),
+            report=CollectionReporting(
+                recorder=self.record, clock=LoopClock(), events=lambda *event: self.events.append(event)
+            ),
         )
 
     def collected(self, reason: str) -> None:

@@ -32,6 +32,7 @@ from glasslet.probes.results import ProbeResults
 from glasslet.probes.worker import ProbeReport
 from glasslet.record.store import Limits, Record
 from glasslet.runtime.garbage import GarbageCollector, LogFolders
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.sources.desired import DesiredPods
@@ -108,8 +109,7 @@ class WholeAgent:
             pods=Remains(workers=self.workers, sources_ready=self.desired.ready),
             logs=self.files,
             folders=LogFolders(logs),
-            recorder=self.record,
-            clock=self.clock,
+            report=CollectionReporting(recorder=self.record, clock=self.clock),
         )
         self.watch = ProgressWatch(workers=self.workers, record=self.record, clock=self.clock)
 

@@ -17,6 +17,7 @@ from glasslet.kubeapi.kubeconfig import load_kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.inputs import HostFacts
+from glasslet.node.reporting import NodeReporting
 from glasslet.record.store import Record
 from glasslet.runtime.model import Image, RuntimeHandler
 from glasslet.runtime.observed import RuntimeConditions
@@ -61,9 +62,9 @@ class Told:
             runtime=self.conditions,
             facts=self.facts,
             update_pod_cidr=self.runtime.update_pod_cidr,
-            events=lambda type_, reason, message: self.events.append(reason),
-            recorder=record,
-            clock=clock,
+            report=NodeReporting(
+                recorder=record, events=lambda type_, reason, message: self.events.append(reason), clock=clock
+            ),
         )
 
     async def read(self) -> Node:

@@ -17,6 +17,7 @@ from glasslet.node.facts import FactKeeper
 from glasslet.node.host_probe import HostProbe, capacity_of
 from glasslet.node.initial import initial_node
 from glasslet.node.inputs import HostFacts, NodeInputs
+from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings, node_settings
 from glasslet.volumes.attached import volumes_in_use
 
@@ -51,15 +52,17 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
         runtime=runtime.conditions,
         facts=facts,
         update_pod_cidr=runtime.connection.runtime.update_pod_cidr,
-        events=foundation.events.node,
-        recorder=foundation.record,
-        clock=foundation.clock,
+        report=NodeReporting(
+            recorder=foundation.record,
+            events=foundation.events.node,
+            clock=foundation.clock,
+            metrics=foundation.metrics.node_start,
+        ),
         contributions=Contributions(
             devices=devices.of_node,
             reset_extended=devices.none_known,
             volumes_in_use=partial(volumes_in_use, foundation.root),
         ),
-        metrics=foundation.metrics.node_start,
     )
     devices.tell(node.wake)
     return ClusterSide(clients=clients, node=node, facts=facts)

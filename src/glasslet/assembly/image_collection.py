@@ -15,6 +15,7 @@ from glasslet.host.threads import HostThreads
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.garbage.image_rules import Disk, ImageLimits
 from glasslet.runtime.garbage.images import ImageCollector, ImagesNotCollected, InUse
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.protocols import ImageService
 
 
@@ -49,10 +50,8 @@ def build_image_collection(
             maximum_age=timedelta(seconds=configuration.image_maximum_gc_age),
             by_handler=foundation.loaded.gates.enabled("RuntimeClassInImageCriApi"),
         ),
-        events=foundation.events.node,
         metrics=foundation.metrics.images,
-        recorder=foundation.record,
-        clock=foundation.clock,
+        report=CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node),
         collected=runtime.verification.prune if runtime.verification is not None else None,
     )
 

@@ -20,6 +20,7 @@ from glasslet.pods.progress_watch import ProgressWatch
 from glasslet.pods.remains import Remains
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
+from glasslet.runtime.garbage.reporting import CollectionReporting
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -40,15 +41,14 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     desired, workers = news.desired, news.workers
     images = build_image_collection(foundation, runtime, workers.snapshot)
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
+    report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
     garbage = GarbageCollector(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
         pods=Remains(workers=workers, sources_ready=desired.ready),
         logs=parts.files,
         folders=LogFolders(log_layout(foundation)),
-        recorder=foundation.record,
-        clock=foundation.clock,
-        events=foundation.events.node,
+        report=report,
         limits=_limits(foundation),
     )
     folders = OrphanFolders(

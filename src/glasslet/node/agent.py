@@ -13,9 +13,7 @@ agent = NodeAgent(
     facts=FactKeeper(settings=..., machine=..., probe=HostProbe(settings=..., root_dir=...), runtime=..., images=...,
                      threads=..., recorder=...),
     update_pod_cidr=runtime_service.update_pod_cidr,
-    events=event_recorder.node,
-    recorder=record,
-    clock=clock,
+    report=NodeReporting(recorder=record, events=event_recorder.node, clock=clock),
     contributions=Contributions(...),          # pressures, devices, volumes, shutdown: later parts
 )
 services["node"] = agent.run                   # as long as pods may be started
@@ -34,7 +32,6 @@ from typing import Protocol
 from glasslet.api.meta import OwnerReference
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
-from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.services import running
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.protocols import APIClient
@@ -47,11 +44,11 @@ from glasslet.node.inputs import HostFacts, NodeEvent, NodeInputs, status_event
 from glasslet.node.known_node import KnownNode
 from glasslet.node.lease import NodeLease
 from glasslet.node.pod_cidr import PodCIDRHandover
-from glasslet.node.registration import Registration, StartMetrics
+from glasslet.node.registration import Registration
+from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed, compose, is_ready, ready_condition
-from glasslet.node.status_loop import EventSink, StatusLoop, no_reconnect, tell
-from glasslet.record.recorder import Recorder
+from glasslet.node.status_loop import StatusLoop, no_reconnect
 from glasslet.runtime.model import RuntimeHandler
 
 logger = logging.getLogger(__name__)
@@ -95,13 +92,6 @@ class Facts(Protocol):
     async def run(self) -> None: ...
 
 
-class NodeMetrics(StartMetrics, Protocol):
-    """Times of the node's start."""
-
-    def ready(self) -> None:
-        """The API server was told that the node is ready."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAPI:
     """Two clients, so that a status never stands in a queue. `reconnect` drops connections of `heartbeats`."""
@@ -122,19 +112,14 @@ class NodeAgent:
         runtime: RuntimeView,
         facts: Facts,
         update_pod_cidr: Callable[[str], Awaitable[None]],
-        events: EventSink,
-        recorder: Recorder,
-        clock: Clock,
+        report: NodeReporting,
         contributions: Contributions | None = None,
-        metrics: NodeMetrics | None = None,
     ) -> None:
         self._settings = settings
         self._runtime = runtime
         self._facts = facts
-        self._events = events
-        self._clock = clock
+        self._reporting = report
         self._contributions = contributions or Contributions()
-        self._metrics = metrics
         self._recalled: Node | None = None
         self._unschedulable = False
         self._announced = False
@@ -147,15 +132,15 @@ class NodeAgent:
             client=api.requests,
             settings=settings,
             initial=self._initial,
-            recorder=recorder,
+            recorder=report.recorder,
             reset_extended=self._contributions.reset_extended,
-            metrics=metrics,
+            metrics=report.metrics,
         )
         self.lease = NodeLease(
             client=api.heartbeats,
             node=settings.name,
             duration_seconds=settings.lease_seconds,
-            clock=clock,
+            clock=report.clock,
             owner=self._reference,
             on_failure=api.reconnect,
         )
@@ -164,9 +149,7 @@ class NodeAgent:
             settings=settings,
             known=self.known,
             compose=lambda node: compose(node, settings, self._inputs()),
-            events=events,
-            recorder=recorder,
-            clock=clock,
+            report=report,
             reconnect=api.reconnect,
         )
         self._watch = Reflector(
@@ -232,7 +215,7 @@ class NodeAgent:
             if not self._reported_first:
                 self._reported_first = True
                 for event in events:
-                    tell(self._events, event)
+                    self._reporting.tell(event)
             if is_ready(node):
                 self._accepted(node)
             await self.known.wait_gone()
@@ -265,15 +248,15 @@ class NodeAgent:
     async def _check_image_disk(self) -> None:
         problem = await self._facts.image_disk_problem()
         if problem is not None:
-            tell(self._events, problem)
+            self._reporting.tell(problem)
 
     def _announce(self) -> None:
         if self._announced:
             return
         self._announced = True
-        tell(self._events, NodeEvent("Normal", "Starting", "Starting kubelet."))
+        self._reporting.tell(NodeEvent("Normal", "Starting", "Starting kubelet."))
         if not self._facts.facts.machine.cgroup_v2:
-            tell(self._events, _CGROUP_V1)
+            self._reporting.tell(_CGROUP_V1)
 
     def _initial(self) -> Composed:
         return initial_node(self._settings, self._inputs())
@@ -282,7 +265,7 @@ class NodeAgent:
         said = self._contributions
         problems = (self._runtime.network_error() or "", said.storage_problem(), said.shutdown_problem())
         return NodeInputs(
-            now=whole_seconds(self._clock.now()),
+            now=whole_seconds(self._reporting.clock.now()),
             facts=self._facts.facts,
             errors=(*self._runtime.runtime_errors(), *(text for text in problems if text)),
             pressures=said.pressures(),
@@ -313,8 +296,8 @@ class NodeAgent:
         if node.spec.unschedulable != self._unschedulable:
             self._unschedulable = node.spec.unschedulable
             reason = "NodeNotSchedulable" if self._unschedulable else "NodeSchedulable"
-            tell(self._events, status_event(self._settings.name, reason))
+            self._reporting.tell(status_event(self._settings.name, reason))
 
     def _accepted(self, node: Node) -> None:
-        if self._metrics is not None and is_ready(node):
-            self._metrics.ready()
+        if self._reporting.metrics is not None and is_ready(node):
+            self._reporting.metrics.ready()

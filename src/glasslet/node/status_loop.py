@@ -11,21 +11,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from glasslet.api.node import Node
-from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError, NotFound
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.node.inputs import NodeEvent
 from glasslet.node.known_node import KnownNode
 from glasslet.node.patch import node_patch
 from glasslet.node.report_schedule import ReportSchedule
+from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed, has_changed, is_ready, ready_condition
-from glasslet.record.recorder import Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -33,12 +30,6 @@ _TRIES = 5
 _JITTER = 0.04
 _AFTER_FAILURE = 5.0
 """Seconds at most until the next round when no try of one worked: an API server that is back hears of it soon."""
-
-
-class EventSink(Protocol):
-    """Where events about the node go (`EventRecorder.node`)."""
-
-    def __call__(self, type_: str, reason: str, message: str) -> None: ...
 
 
 async def no_reconnect() -> None:
@@ -56,18 +47,14 @@ class StatusLoop:
         settings: NodeSettings,
         known: KnownNode,
         compose: Callable[[Node], Composed],
-        events: EventSink,
-        recorder: Recorder,
-        clock: Clock,
+        report: NodeReporting,
         reconnect: Callable[[], Awaitable[None]] = no_reconnect,
     ) -> None:
         self._client = client
         self._settings = settings
         self._known = known
         self._compose = compose
-        self._events = events
-        self._recorder = recorder
-        self._clock = clock
+        self._reporting = report
         self._reconnect = reconnect
         self._schedule = ReportSchedule(interval=settings.report_seconds)
         self._woken = asyncio.Event()
@@ -116,7 +103,7 @@ class StatusLoop:
 
     async def _report(self, node: Node) -> None:
         composed = self._compose(node)
-        now = self._clock.monotonic()
+        now = self._reporting.clock.monotonic()
         changed = has_changed(node, composed.node)
         if not changed and not self._schedule.is_due(now):
             return
@@ -135,10 +122,12 @@ class StatusLoop:
 
     def _tell(self, before: Node, composed: Composed) -> None:
         for event in composed.events:
-            tell(self._events, event)
+            self._reporting.tell(event)
         old, new = ready_condition(before), ready_condition(composed.node)
         if new is not None and (old is None or old.status != new.status):
-            self._recorder.observed("node Ready", "none" if old is None else old.status, f"{new.status}: {new.message}")
+            self._reporting.recorder.observed(
+                "node Ready", "none" if old is None else old.status, f"{new.status}: {new.message}"
+            )
             logger.info("node readiness changed", extra={"ready": is_ready(composed.node), "message_": new.message})
 
     async def _sleep(self, seconds: float) -> None:
@@ -152,8 +141,3 @@ class StatusLoop:
     @property
     def _path(self) -> str:
         return paths.node(self._settings.name)
-
-
-def tell(events: EventSink, event: NodeEvent) -> None:
-    """Hands an event on."""
-    events(event.type, event.reason, event.message)

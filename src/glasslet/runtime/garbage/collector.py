@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.concurrency.clock import Clock
-from glasslet.record.recorder import Recorder, working_for
+from glasslet.record.recorder import working_for
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.garbage.log_folders import LogFolders
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.garbage.rules import (
     DeadContainer,
     DeadSandbox,
@@ -37,8 +37,6 @@ _PARALLEL = 4
 _SLOW_AFTER = 10.0
 _STOP_GRACE = 2
 
-NodeEvents = Callable[[str, str, str], None]
-"""Takes events of the node: type, reason, message."""
 _Work = Callable[[], Awaitable[None]]
 _Dead = TypeVar("_Dead", DeadContainer, DeadSandbox)
 
@@ -87,22 +85,20 @@ class GarbageCollector:
         pods: PodStates,
         logs: LogKeeper,
         folders: LogFolders,
-        recorder: Recorder,
-        clock: Clock,
+        report: CollectionReporting,
         limits: Limits | None = None,
         period: float = PERIOD,
-        events: NodeEvents | None = None,
     ) -> None:
         self._runtime = runtime
         self._observed = observed
         self._pods = pods
         self._logs = logs
         self._folders = folders
-        self._recorder = recorder
-        self._clock = clock
+        self._recorder = report.recorder
+        self._clock = report.clock
+        self._events = report.events
         self._limits = limits or Limits()
         self._period = period
-        self._events = events
         self._failures: list[str] = []
         self._gate = Gate(limit=_PARALLEL, slow_after=_SLOW_AFTER)
         self._busy: set[PodUID] = set()
@@ -125,7 +121,7 @@ class GarbageCollector:
     async def _collect_and_tell(self) -> None:
         await self.collect()
         failures, self._failures = self._failures, []
-        if failures and self._events is not None:
+        if failures:
             self._events("Warning", "ContainerGCFailed", "; ".join(dict.fromkeys(failures)))
 
     async def collect(self, *, evicting: bool = False) -> None:

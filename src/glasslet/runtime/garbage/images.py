@@ -13,8 +13,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from glasslet.concurrency.clock import Clock
-from glasslet.record.recorder import Recorder
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.garbage.image_rules import (
     Disk,
@@ -28,6 +26,7 @@ from glasslet.runtime.garbage.image_rules import (
     used_images,
     without_handlers,
 )
+from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.model import Image, ObservedPod
 
 logger = logging.getLogger(__name__)
@@ -69,8 +68,8 @@ class ImagesNotCollected(Exception):
 
 
 class ImageCollector:
-    """`disk` measures the file system of the images (raises OSError, RuntimeCallError), `events` are the node's: type,
-    reason, message. `collected` may raise OSError."""
+    """`disk` measures the file system of the images; it may raise OSError, RuntimeCallError. `collected` may raise
+    OSError."""
 
     def __init__(
         self,
@@ -79,10 +78,8 @@ class ImageCollector:
         in_use: InUse,
         disk: Callable[[], Awaitable[Disk]],
         limits: ImageLimits,
-        events: Callable[[str, str, str], None],
         metrics: ImageCollectionMetrics,
-        recorder: Recorder,
-        clock: Clock,
+        report: CollectionReporting,
         collected: Collected | None = None,
     ) -> None:
         self._images = images
@@ -90,10 +87,10 @@ class ImageCollector:
         self._in_use = in_use
         self._disk = disk
         self._limits = limits
-        self._events = events
         self._metrics = metrics
-        self._recorder = recorder
-        self._clock = clock
+        self._recorder = report.recorder
+        self._clock = report.clock
+        self._events = report.events
         self._history = ImageHistory()
         self._one_at_a_time = asyncio.Lock()
 

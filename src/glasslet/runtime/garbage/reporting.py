@@ -1,0 +1,22 @@
+"""Where collections are told: the record, the node's events, and the clock that both go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+
+
+def _to_nobody(type_: str, reason: str, message: str) -> None:
+    """For agents without events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionReporting:
+    """Passed to every collector. `events` takes those of the node: type, reason, message."""
+
+    recorder: Recorder
+    clock: Clock
+    events: Callable[[str, str, str], None] = _to_nobody
