@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,15 +81,13 @@ async def test_a_socket_left_by_a_dead_runtime(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("locked", ["folder", "socket"])
-async def test_no_permission(tmp_path: Path, locked: str) -> None:
-    folder = tmp_path / "locked"
-    folder.mkdir()
-    with socket.socket(socket.AF_UNIX) as server:
+async def test_no_permission(locked: str) -> None:
+    # Not in tmp_path: folders above that one are closed to others.
+    with tempfile.TemporaryDirectory(prefix="glt-") as own, socket.socket(socket.AF_UNIX) as server:
+        folder = Path(own)
         server.bind(str(folder / "s"))
         server.listen()
         (folder / "s").chmod(0o600)
-        for parent in (tmp_path, *list(tmp_path.parents)[:2]):
-            parent.chmod(0o755)
         folder.chmod(0o700 if locked == "folder" else 0o755)
 
         with nobody():
