@@ -89,27 +89,6 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         network_error=services.network_error,
         report=report,
     )
-    maker = ContainerMaker(
-        runtime=runtime,
-        observed=observed,
-        images=services.images,
-        data=services.data,
-        devices=services.devices,
-        volumes=services.volumes,
-        files=files,
-        sandboxes=sandboxes,
-        node=node,
-        report=report,
-    )
-    starter = ContainerStarter(
-        runtime=runtime,
-        observed=observed,
-        maker=maker,
-        post_start=PostStart(hooks=hooks, killer=killer, report=report),
-        files=files,
-        allocations=services.allocations,
-        report=report,
-    )
     verbs = Verbs(
         preparer=PodPreparer(
             volumes=services.volumes,
@@ -120,7 +99,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
             report=report,
         ),
         sandboxes=sandboxes,
-        starter=starter,
+        starter=_starter(services, report, sandboxes, PostStart(hooks=hooks, killer=killer, report=report)),
         killer=killer,
         stopper=PodStopper(runtime=runtime, observed=observed, killer=killer, report=report),
         remover=PodRemover(runtime=runtime, observed=observed, files=files, report=report),
@@ -135,3 +114,29 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         ),
     )
     return Executor(verbs=verbs, limits=limits, clock=report.clock, metrics=report.work)
+
+
+def _starter(
+    services: PodServices, report: Reporting, sandboxes: SandboxCreator, post_start: PostStart
+) -> ContainerStarter:
+    maker = ContainerMaker(
+        runtime=services.runtime,
+        observed=services.observed,
+        images=services.images,
+        data=services.data,
+        devices=services.devices,
+        volumes=services.volumes,
+        files=services.files,
+        sandboxes=sandboxes,
+        node=services.node,
+        report=report,
+    )
+    return ContainerStarter(
+        runtime=services.runtime,
+        observed=services.observed,
+        maker=maker,
+        post_start=post_start,
+        files=services.files,
+        allocations=services.allocations,
+        report=report,
+    )
