@@ -20,13 +20,27 @@ _REASONS = {
 }
 
 
-class FileProblem(Exception):
-    """A file that cannot be used. `reason` says why in a few words; `path` is the path as it was given."""
+_PASSING = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR, errno.ESTALE, errno.ETIMEDOUT}
+)
 
-    def __init__(self, path: str, reason: str) -> None:
+
+class FileProblem(Exception):
+    """A file that cannot be used. `reason` says why in a few words; `path` is the path as it was given.
+
+    `passing`: the machine or its disk is in trouble, which says nothing about what the file holds.
+    """
+
+    def __init__(self, path: str, reason: str, *, passing: bool = False) -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+        self.passing = passing
+
+
+def is_passing(error: OSError | ValueError) -> bool:
+    """Whether the error is about the machine (no descriptor left, a disk that fails), not about the file asked for."""
+    return isinstance(error, OSError) and error.errno in _PASSING
 
 
 def reason_of(error: OSError | ValueError) -> str:
@@ -41,7 +55,7 @@ def read_regular_file(path: str, *, limit: int = MAX_BYTES) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (OSError, ValueError) as error:
-        raise FileProblem(path, reason_of(error)) from error
+        raise FileProblem(path, reason_of(error), passing=is_passing(error)) from error
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -50,7 +64,7 @@ def read_regular_file(path: str, *, limit: int = MAX_BYTES) -> bytes:
             # One byte more than allowed: a file that grows, or one of /proc that claims size 0, is caught as well.
             data = file.read(limit + 1)
     except OSError as error:
-        raise FileProblem(path, reason_of(error)) from error
+        raise FileProblem(path, reason_of(error), passing=is_passing(error)) from error
     finally:
         os.close(descriptor)
     if len(data) > limit:

@@ -1,7 +1,8 @@
 """What the manifest files of some paths say now: reads them, remembers what each said last.
 
 A file that was good and turned bad may be in the middle of being written. Its pod stays until a later full look finds
-the file bad and unchanged; only then is it what upstream calls a broken file: skipped, its pod removed.
+the file bad and unchanged; only then is it what upstream calls a broken file: skipped, its pod removed. A file that
+cannot be read because the machine is in trouble is not broken: what it said last counts for as long as that lasts.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import NamedTuple
 
 from glasslet.api.pod import Pod
 from glasslet.config.document import Document, DocumentError
-from glasslet.config.documents import load_file
-from glasslet.config.files import reason_of
+from glasslet.config.documents import load_documents
+from glasslet.config.files import FileProblem, is_passing, read_regular_file, reason_of
 from glasslet.sources.manifest import MAX_BYTES, ManifestReader, Problem, shown
 from glasslet.sources.names import FILE
 from glasslet.sources.static import Origin
@@ -47,6 +48,11 @@ class Reading:
     """False while the next look should read the file again although its signature is the same."""
     kept: bool = False
     """The pods are those of the last good reading."""
+    unread: bool = False
+    """Nothing is known of what the file holds: the problem is the machine's."""
+
+
+_NEVER_SEEN = Signature(0, 0, 0, 0, 0)
 
 
 class ManifestFiles:
@@ -134,7 +140,11 @@ class ManifestFiles:
 
     def _look(self, file: str, *, full: bool) -> None:
         before = self._readings.get(file)
-        looked = _stat(file)
+        try:
+            looked = _stat(file)
+        except OSError as error:
+            self._keep(file, before, Problem(shown(file), f"cannot be looked at: {reason_of(error)}"))
+            return
         if looked is None:
             self._readings.pop(file, None)
             return
@@ -144,16 +154,27 @@ class ManifestFiles:
                 self._readings[file] = replace(before, pods=(), kept=False)
             return
         now = self._read(file, signature) if problem is None else Reading(signature, problem=problem)
+        if now.unread and now.problem is not None:
+            self._keep(file, before, now.problem)
+            return
         if now.problem is not None and before is not None and before.pods:
             still_bad = full and before.signature == signature and before.kept
             now = now if still_bad else replace(now, pods=before.pods, kept=True)
         self._readings[file] = now
 
+    def _keep(self, file: str, before: Reading | None, problem: Problem) -> None:
+        """The next look reads it again."""
+        reading = before or Reading(_NEVER_SEEN)
+        self._readings[file] = replace(reading, problem=problem, settled=False, kept=bool(reading.pods), unread=True)
+
     def _read(self, file: str, signature: Signature) -> Reading:
         # Upstream remembers no signature at all; with one, a look at an unchanged folder costs a stat per file.
         settled = time.time_ns() - signature.changed > _RACY_NANOSECONDS
         try:
-            documents = load_file(file, max_bytes=MAX_BYTES, tolerate_duplicates=True)
+            data = read_regular_file(file, limit=MAX_BYTES)
+            documents = load_documents(data, origin=file, max_bytes=MAX_BYTES, tolerate_duplicates=True)
+        except FileProblem as bad:
+            return Reading(signature, problem=Problem(shown(file), bad.reason), settled=settled, unread=bad.passing)
         except DocumentError as error:
             return Reading(signature, problem=Problem(shown(file), error.message, error.line), settled=settled)
         if not documents:
@@ -185,13 +206,16 @@ def _notes(file: str, documents: list[Document], ignored: int) -> Iterator[str]:
 
 
 def _stat(file: str) -> tuple[Signature, Problem | None] | None:
-    """The file's signature and what is wrong with its kind; None when it is gone."""
+    """The file's signature and what is wrong with its kind; None when it is gone. Raises OSError when the machine
+    cannot say."""
     try:
         found = os.stat(file)
     except OSError as error:
+        if is_passing(error):
+            raise
         try:
             link = os.lstat(file)
-        except OSError:
+        except FileNotFoundError:
             return None
         reason = "is a link to nothing" if isinstance(error, FileNotFoundError) else reason_of(error)
         return _signature(link), Problem(shown(file), reason)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -149,6 +153,44 @@ def test_a_file_that_is_good_again_is_no_finding(folder: Folder) -> None:
     folder.change("web.yaml", "kind: [")
     assert folder.change("web.yaml", text_of(manifest(hostNetwork=True))) == ["web"]
     assert folder.findings() == []
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_a_file_that_the_machine_cannot_read_says_what_it_said_last(tmp_path: Path, single: bool) -> None:
+    path = write(tmp_path)
+    folder = Folder(path if single else tmp_path)
+    folder.look()
+    write(tmp_path, "other", file="web.yaml")
+    with no_descriptor_left():
+        assert [folder.look() for _ in range(4)] == [["web"]] * 4
+        assert "Too many open files" in folder.findings()[0]
+    assert folder.look() == ["other"]
+    assert folder.findings() == []
+
+
+def test_a_disk_that_fails_takes_no_pod_away(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder.path)
+    folder.look()
+    real = os.stat
+
+    def failing(path: str) -> os.stat_result:
+        if str(path).endswith(".yaml"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path)
+
+    monkeypatch.setattr("glasslet.sources.manifest_files.os.stat", failing)
+    assert [folder.look() for _ in range(4)] == [["web"]] * 4
+    assert folder.findings() == ["web.yaml: cannot be looked at: Input/output error"]
 
 
 def test_a_change_of_one_file_does_not_read_the_others(folder: Folder) -> None:
