@@ -75,7 +75,8 @@ async def test_a_container_that_logs_without_end_is_bounded_on_disk_and_in_memor
 async def test_few_file_descriptors_stop_nothing_that_runs(
     containerd: PrivateContainerd, tmp_path: Path, row: Row
 ) -> None:
-    with agent_on(containerd, tmp_path) as agent:
+    # Manifests are looked at often: what cannot be read must not be taken for gone.
+    with agent_on(containerd, tmp_path, fileCheckFrequency="1s") as agent:
         await agent.wait_until_ready()
         for name in STEADY:
             agent.put(busybox_pod(name))
