@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import cluster_member, joined, running_control_plane
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import FOR_EVER, NODE, Agent, agent_on, busybox_pod
-from tests.fakes.containerd import BUSYBOX, PrivateContainerd
+from tests.fakes.containerd import BUSYBOX, PrivateContainerd, shows_what_is_too_old
 from tests.fakes.control_plane import ControlPlane, Plain, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
@@ -61,6 +61,7 @@ async def test_host_name_and_variables_are_as_the_pod_asks(standalone: Agent) ->
     assert output(standalone, "told") == ["dark green none"]
 
 
+@shows_what_is_too_old
 async def test_an_image_volume_that_the_runtime_cannot_mount_is_told(standalone: Agent) -> None:
     """containerd before 2.1 knows only paths of the host."""
     await standalone.wait_until_ready()
@@ -72,6 +73,7 @@ async def test_an_image_volume_that_the_runtime_cannot_mount_is_told(standalone:
     assert container["message"].endswith('failed to mkdir "": mkdir : no such file or directory')
 
 
+@shows_what_is_too_old
 async def test_a_runtime_that_knows_no_stop_signals_sends_term(standalone: Agent, tmp_path: Path) -> None:
     """containerd before 2.3 does not read the field."""
     await standalone.wait_until_ready()

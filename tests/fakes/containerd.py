@@ -45,6 +45,9 @@ NAMED_USER = "glasslet.test/named-user:1"
 CNI_PLUGINS = ("/usr/lib/cni", "/opt/cni/bin")
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAMESPACE = "k8s.io"
+NEWER = os.environ.get("GLASSLET_TEST_CONTAINERD") == "newer"
+"""Tests run on the containerd of `tests.fakes.newer_containerd` instead."""
+shows_what_is_too_old = pytest.mark.skipif(NEWER, reason="what Debian's containerd lacks, the newer one has")
 
 
 def images_script() -> ModuleType:
@@ -399,8 +402,11 @@ def unmount_below(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def containerd() -> Iterator[PrivateContainerd]:
-    """A running private containerd."""
+def containerd(request: pytest.FixtureRequest) -> Iterator[PrivateContainerd]:
+    """A running private containerd: Debian's, or the newer one with GLASSLET_TEST_CONTAINERD=newer."""
+    if NEWER:
+        yield request.getfixturevalue("newer_containerd")
+        return
     if (missing := missing_requirement()) is not None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"real containerd tests must run in CI, but {missing}")

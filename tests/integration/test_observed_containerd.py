@@ -75,11 +75,13 @@ class Node:
             name=name, namespace="default", uid=f"uid-{name}", hostname=name, labels=labels, log_directory=str(logs)
         )
         made = ContainerSpec(name="main", image=BUSYBOX, command=RUNS, labels=labels, log_path="main/0.log")
-        sandbox = await self.runtime.run_sandbox(spec)
-        await self.observed.refresh(PodUID(spec.uid))
-        container = await self.runtime.create_container(sandbox, made, spec)
-        await self.runtime.start_container(container)
-        await self.observed.refresh(PodUID(spec.uid))
+        with self.observed.changing(PodUID(spec.uid)):
+            sandbox = await self.runtime.run_sandbox(spec)
+            await self.observed.refresh(PodUID(spec.uid))
+        with self.observed.changing(PodUID(spec.uid)):
+            container = await self.runtime.create_container(sandbox, made, spec)
+            await self.runtime.start_container(container)
+            await self.observed.refresh(PodUID(spec.uid))
         return PodUID(spec.uid), sandbox, container
 
     async def until(self, uid: PodUID, is_so: Callable[[ObservedPod | None], bool]) -> None:
