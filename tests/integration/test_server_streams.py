@@ -168,21 +168,28 @@ async def test_runtime_that_dies_during_a_command_is_no_success(containerd: Priv
     assert got[-1] == b"1011"
 
 
-async def test_port_forward_reaches_the_pod(containerd: PrivateContainerd, tmp_path: Path) -> None:
+async def forwarded(address: str) -> bytes:
+    """What the pod's port 8080 sends until either side ends it."""
     data = b""
     async with (
-        pod_behind_a_server(containerd, tmp_path) as address,
         aiohttp.ClientSession() as http,
         http.ws_connect(
             f"{address}/portForward/default/web?port=8080", protocols=("v4.channel.k8s.io",), max_msg_size=0
         ) as socket,
     ):
         await socket.send_bytes(b"\0GET /index.html HTTP/1.0\r\n\r\n")
-        async with asyncio.timeout(60):
-            while b"served" not in data:
-                message = await socket.receive_bytes()
-                if message[0] == 0:
-                    data += message[1:]
+        async for message in socket:
+            if message.data[0] == 0:
+                data += message.data[1:]
+            if b"served" in data:
+                break
+    return data
+
+
+async def test_port_forward_reaches_the_pod(containerd: PrivateContainerd, tmp_path: Path) -> None:
+    async with pod_behind_a_server(containerd, tmp_path) as address, asyncio.timeout(60):
+        while b"served" not in (data := await forwarded(address)):
+            await asyncio.sleep(0.1)  # nobody listens in the pod yet
     assert b"200 OK" in data
 
 
