@@ -28,7 +28,7 @@ from glasslet.assembly.sides import Sides
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
-from glasslet.host.process import set_own_oom_score
+from glasslet.host.process import set_open_files, set_own_oom_score
 from glasslet.record.stations import WaitKind
 from glasslet.server.healthz import HealthzServer
 from glasslet.server.serving_certificate import ServingPair
@@ -72,6 +72,7 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
     async with _connections(foundation), _always(foundation, startup, watchdog), AsyncExitStack() as layers:
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
         set_own_oom_score(foundation.configuration.oom_score_adj)
+        set_open_files(foundation.configuration.max_open_files)
         if foundation.identity is not None:
             startup.waiting_for("waiting for a client certificate, asked for with the bootstrap credentials")
             await foundation.identity.obtain()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import resource
 
 logger = logging.getLogger(__name__)
 
@@ -15,3 +16,17 @@ def set_own_oom_score(score: int) -> None:
             file.write(str(score))
     except OSError as error:
         logger.warning("oom_score_adj not set", extra={"score": score, "error": error.strerror})
+
+
+def set_open_files(most: int) -> None:
+    """How many files this process may have open (`maxOpenFiles`). Above the hard limit that needs CAP_SYS_RESOURCE;
+    without it the agent takes what the hard limit allows. 0 leaves it as it is: none at all would be no agent."""
+    if most == 0:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError):
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        logger.info("maxOpenFiles is above the hard limit", extra={"wanted": most, "limit": allowed})
