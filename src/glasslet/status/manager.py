@@ -43,10 +43,10 @@ RECONCILE_SECONDS = 10.0
 LINGER_SECONDS = 0.5
 """A change that nobody decides by (an address, a container created) waits that long for what comes next: mostly it is
 readiness, and one PATCH tells both."""
-LINGER_IN_A_CROWD = 10.0
+LINGER_IN_A_CROWD = 3.0
 """At most, when many pods change at once: each is slower then, and every PATCH spared makes all of them faster, as one
-costs the API server more than the agent. As often as everything is compared."""
-_CROWD = 5
+costs the API server more than the agent. People wait for the reasons that are among them: hence no longer."""
+_CROWD = 10
 """Pods at once from which on changes wait longer, in proportion."""
 _BACK_OFF_MIN = 0.1
 _BACK_OFF_MAX = 10.0
