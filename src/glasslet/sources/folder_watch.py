@@ -23,7 +23,7 @@ _ENTRY_CHANGED = Mask.CLOSE_WRITE | Mask.MOVED_TO | Mask.MOVED_FROM | Mask.DELET
 _FOLDER_GONE = Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.IGNORED | Mask.UNMOUNT
 _RETRY_SECONDS = 1.0
 _MAX_RETRY_SECONDS = 20.0
-_SETTLE_SECONDS = 0.01
+_SETTLE_SECONDS = 0.002
 """Changes that come together are looked at together."""
 
 Opener = Callable[[Callable[[list[Event]], None]], Inotify]
