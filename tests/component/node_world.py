@@ -72,6 +72,8 @@ class NodeWorld:
         self.runtime = FakeRuntime()
         self.facts = ToldFacts(facts())
         self.record = Record(clock=LoopClock())
+        self.clock = LoopClock()
+        """The node's."""
         self.contributions = Contributions()
         self.events: list[tuple[str, str]] = []
         self.startup = Startup()
@@ -93,7 +95,7 @@ class NodeWorld:
             runtime=conditions,
             facts=self.facts,
             update_pod_cidr=self.runtime.update_pod_cidr,
-            report=NodeReporting(recorder=self.record, events=self._event, clock=LoopClock(), metrics=self.startup),
+            report=NodeReporting(recorder=self.record, events=self._event, clock=self.clock, metrics=self.startup),
             contributions=self.contributions,
         )
         async with asyncio.TaskGroup() as group:

@@ -88,9 +88,9 @@ async def test_a_restarted_container_is_the_newest_whatever_the_clock_said(hours
 async def test_the_node_stays_ready_over_a_jump(hours: int, row: Row) -> None:
     row.did(f"clock {hours:+} h under the node's heartbeat")
     world = NodeWorld()
-    async with world.agent(settle=60) as agent:
+    async with world.agent(settle=60):
         ready = world.condition()
-        agent._clock.start += timedelta(hours=hours)  # type: ignore[attr-defined]
+        world.clock.start += timedelta(hours=hours)
         await asyncio.sleep(400)
         assert world.condition().status == "True"
         assert world.condition().last_transition_time == ready.last_transition_time
