@@ -72,11 +72,7 @@ class APIAgent(Agent):
             views=MirrorViews(
                 static=lambda: [pod for pod in self.desired.all() if is_static(pod)],
                 mirrors=self.api.mirrors,
-                stopping=lambda: {
-                    full_name(view.pod)
-                    for view in self.workers.snapshot()
-                    if is_static(view.pod) and view.lifecycle in ("terminating", "terminated")
-                },
+                stopping=lambda: {full_name(pod) for pod in self.workers.ending() if is_static(pod)},
                 complete=self.desired.ready,
             ),
             recorder=self.record,

@@ -111,6 +111,15 @@ async def test_changed_static_pod_gets_a_new_mirror_when_the_old_pod_has_ended()
         assert len(agent.runtime.running()) == 1
 
 
+async def test_replaced_static_pod_counts_as_ending_before_its_worker_has_looked() -> None:
+    """Else whoever looks at mirrors first would take the old one for unwanted, and the pod still runs."""
+    async with running(FakeAPIServer(), static=[static()]) as agent:
+        await agent.until_ready(NAME)
+        assert agent.workers.ending() == []
+        agent.static(static(activeDeadlineSeconds=1000))
+        assert [pod.metadata.uid for pod in agent.workers.ending()] == [static().metadata.uid]
+
+
 async def test_mirror_that_an_earlier_agent_made_is_kept() -> None:
     server, node = FakeAPIServer(), Node()
     async with running(server, node, static=[static()]) as agent:

@@ -35,11 +35,7 @@ def build_mirrors(
         return [pod for pod in desired.all() if is_static(pod)]
 
     def stopping() -> set[FullName]:
-        return {
-            full_name(view.pod)
-            for view in workers.snapshot()
-            if is_static(view.pod) and view.lifecycle in ("terminating", "terminated")
-        }
+        return {full_name(pod) for pod in workers.ending() if is_static(pod)}
 
     return MirrorPods(
         client=cluster.clients.requests,

@@ -114,6 +114,11 @@ class PodWorker:
         """Whether the pod counts when another one is admitted."""
         return not self._gone and not self._rejected and not self.stopped.is_set()
 
+    @property
+    def ending(self) -> bool:
+        """Whether the pod is being stopped, or is to be: from the moment that its source took it away."""
+        return isinstance(self.state, Terminating | Terminated) or (self._gone and isinstance(self.state, Syncing))
+
     def kill(self, kill: Kill) -> None:
         """Takes a kill from somebody who is not a source. A rejected pod never holds anything, from now on."""
         self._rejected = self._rejected or (kill.verdict is not None and kill.verdict.rejected)

@@ -173,6 +173,10 @@ class PodWorkers:
         worker = self._workers.get(uid)
         return self._view(worker) if worker is not None else None
 
+    def ending(self) -> list[Pod]:
+        """Pods of sources that are being stopped, or are about to be."""
+        return [w.memory.pod for w in self._workers.values() if w.ending and w.source != ORPHAN_SOURCE]
+
     def busy(self) -> dict[PodRef, float]:
         """Pods whose worker does something just now, and the monotonic time at which it went on last."""
         workers = self._workers.values()
