@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from pathlib import Path
 
 from tests.fakes.containerd import PrivateContainerd
@@ -38,9 +39,13 @@ class NodeContainerd(PrivateContainerd):
             file.write_text(f"{os.major(device)}:{os.minor(device)} 100000000000")
 
     def keep_images(self, archive: Path) -> None:
-        """Imports them, and once more where nobody removes them."""
-        self.import_images(archive)
-        self._ctr("-n", KEPT, "images", "import", "--no-unpack", str(archive))
+        """Imports them, and once more where nobody removes them. Raises RuntimeError for what is no image archive."""
+        try:
+            self.import_images(archive)
+            self._ctr("-n", KEPT, "images", "import", "--no-unpack", str(archive))
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.strip().splitlines()[-1:]
+            raise RuntimeError(f"--images: {archive} holds no images: {''.join(said)}") from error
 
     def kept_images(self) -> dict[str, tuple[str, str]]:
         """Name -> (media type, digest)."""
