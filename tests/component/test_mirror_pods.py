@@ -9,7 +9,9 @@ import pytest
 
 from glasslet.api.codec import convert
 from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
 from glasslet.kubeapi.errors import Forbidden
+from glasslet.record.events import Decided
 from glasslet.sources.static import Origin, static_pod
 from tests.component.api_agent import APIAgent, running
 from tests.component.pod_agent import Node
@@ -91,6 +93,14 @@ async def test_mirror_goes_when_its_static_pod_has_gone() -> None:
         assert not agent.runtime.running()
     (delete,) = [one for one in agent.server.requests if one.verb == "DELETE"]
     assert delete.body == {"uid": uid, "gracePeriodSeconds": 0}
+
+
+async def test_what_happens_to_a_mirror_is_told_of_the_static_pod() -> None:
+    async with running(FakeAPIServer(), static=[static()]) as agent:
+        await agent.until_ready(NAME)
+        told = agent.record.of(pod_ref(static()))
+        assert told is not None
+        assert "mirror pod made" in [event.what for event in told.events if isinstance(event, Decided)]
 
 
 async def test_changed_static_pod_gets_a_new_mirror_when_the_old_pod_has_ended() -> None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.node import Node
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import MIRROR_ANNOTATION
-from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import AlreadyExists, APIError, Conflict, NotFound
@@ -93,7 +94,7 @@ class MirrorPods:
         well = True
         for step in tuple(steps):
             try:
-                with working_for(pod_ref(step.mirror)):
+                with working_for(_shown(step.mirror)):
                     await self._do(step)
             except APIError as error:
                 well = False
@@ -139,6 +140,12 @@ class MirrorPods:
             made = there
         self._recorder.decided("mirror pod made", name=meta.name)
         self._made[full_name(mirror)] = (made, asyncio.get_running_loop().time() + _WATCH_LAG)
+
+
+def _shown(mirror: Pod) -> PodRef:
+    """The static pod that it shows, whose record tells of it: nobody asks for the mirror's own."""
+    meta = mirror.metadata
+    return PodRef(meta.namespace, meta.name, PodUID(_hash(meta) or meta.uid))
 
 
 def _hash(meta: ObjectMeta) -> str:
