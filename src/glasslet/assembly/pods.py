@@ -8,9 +8,7 @@ from functools import partial
 
 from glasslet.assembly.admission import build_pod_admission, counting
 from glasslet.assembly.api_pods import build_api_source, build_mirrors
-from glasslet.assembly.cgroups import (
-    CgroupSide,
-)
+from glasslet.assembly.cgroups import CgroupSide
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.configuration import ConfigurationSide
 from glasslet.assembly.devices import DeviceSide

@@ -173,6 +173,7 @@ def sockets_below(folder: str) -> tuple[dict[str, tuple[int, int]], list[str]]:
             try:
                 found = entry.stat(follow_symlinks=False)
             except OSError:
+                # Gone since it was listed; the kernel tells of what comes in its place.
                 continue
             if stat.S_ISDIR(found.st_mode):
                 folders.append(entry.path)

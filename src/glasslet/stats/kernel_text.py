@@ -73,6 +73,7 @@ def oldest_change(folder: str, file: str) -> float | None:
         try:
             times.append(os.stat(path).st_mtime)
         except OSError:
+            # The group is going: the other one's time will do, and none is an answer, too.
             continue
     return min(times, default=None)
 
