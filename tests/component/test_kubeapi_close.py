@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import ssl
 import warnings
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -38,14 +40,14 @@ class Silent:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(*self.authority.issue(folder / "server", server=True))
         self.asked, self.left, self.mute = asyncio.Event(), asyncio.Event(), False
-        self._server = 0
+        self.port = self._server = 0
 
     async def run(self, body: Callable[[HTTPAPIClient], Awaitable[None]]) -> None:
         """The body with a client of the server."""
-        async with listening(self._answer, self.context) as self._server, listening(self._carry) as port:
+        async with listening(self._answer, self.context) as self._server, listening(self._carry) as self.port:
             clock = SystemClock()
             client = HTTPAPIClient(
-                config=Kubeconfig(origin="test", server=f"https://localhost:{port}", ca_data=self.authority.pem),
+                config=Kubeconfig(origin="test", server=f"https://localhost:{self.port}", ca_data=self.authority.pem),
                 recorder=Record(),
                 clock=clock,
                 metrics=Uncounted(),
@@ -94,6 +96,19 @@ def run(loop: str, body: Callable[[], Awaitable[None]]) -> list[str]:
     return [str(one.message) for one in told if issubclass(one.category, ResourceWarning)]
 
 
+def sockets_to(port: int) -> list[socket.socket]:
+    """Open ones of this process."""
+    sockets = [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() >= 0]
+    return [one for one in sockets if one.type == socket.SOCK_STREAM and peer_port(one) == port]
+
+
+def peer_port(one: socket.socket) -> int | None:
+    try:
+        return int(one.getpeername()[1])
+    except (OSError, IndexError):
+        return None
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_closed_client_leaves_no_connection_of_a_request_that_was_broken_off(loop: str, tmp_path: Path) -> None:
     async def body() -> None:
@@ -112,6 +127,37 @@ def test_a_closed_client_leaves_no_connection_of_a_request_that_was_broken_off(l
         await server.run(break_off)
 
     assert run(loop, body) == []
+
+
+def test_a_closed_client_leaves_no_connection_that_was_broken_off_as_its_handshake_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asking: asyncio.Future[Pod]
+    complete = SSLProtocol._on_handshake_complete
+
+    def complete_and_break_off(protocol: SSLProtocol, error: Exception | None) -> None:
+        complete(protocol, error)
+        if not protocol._server_side:
+            asking.cancel()
+
+    monkeypatch.setattr(SSLProtocol, "_on_handshake_complete", complete_and_break_off)
+
+    async def body() -> None:
+        server = Silent(tmp_path)
+
+        async def break_off(client: HTTPAPIClient) -> None:
+            nonlocal asking
+            asking = asyncio.ensure_future(client.get(PATH, Pod))
+            await asyncio.gather(asking, return_exceptions=True)
+            assert asking.cancelled()
+            assert len(sockets_to(server.port)) == 1
+            server.mute = True
+            await client.close()
+            assert sockets_to(server.port) == []
+
+        await server.run(break_off)
+
+    assert run("asyncio", body) == []
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import aiohttp
 
 from glasslet.kubeapi.credentials import Identity
 
 _KEEPALIVE = 60.0
+_TURNS = 20
+"""Of the loop, until a socket that was shut down is closed: it takes three."""
 
 
 class Connector(aiohttp.TCPConnector):
     """Knows its connections to their very end.
 
     A request that is broken off closes its TLS connection politely: it says farewell and waits for the server's. The
-    library forgets such a connection at once, and with a silent server it stays for half a minute.
+    library forgets such a connection at once, and with a silent server it stays for half a minute. One that is broken
+    off in the moment in which its handshake ends the library never gives away: of that one only the socket is known.
     """
 
     def __init__(self, context: ssl.SSLContext | bool) -> None:
-        super().__init__(ssl=context, limit=0, keepalive_timeout=_KEEPALIVE)
+        super().__init__(ssl=context, limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=self._socket)
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         # A protocol is held by its transport until the connection is lost, and by nobody afterwards.
         self._transports: WeakKeyDictionary[asyncio.BaseProtocol, asyncio.Transport] = WeakKeyDictionary()
 
@@ -36,9 +42,28 @@ class Connector(aiohttp.TCPConnector):
         return connection
 
     def abort(self) -> None:
-        """Ends what is open, with no word to the server; it is closed after one turn of the loop."""
+        """Ends what is open, with no word to the server."""
         for transport in list(self._transports.values()):
             transport.abort()
+        for one in self._open():
+            with contextlib.suppress(OSError):  # it is not connected yet, or no longer
+                one.shutdown(socket.SHUT_RDWR)
+
+    async def ended(self) -> None:
+        """Returns when what was aborted is closed."""
+        for _ in range(_TURNS):
+            if not self._open():
+                return
+            await asyncio.sleep(0)
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, _ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
+
+    def _open(self) -> list[socket.socket]:
+        return [one for one in self._sockets if one.fileno() >= 0]
 
 
 class Connections:
@@ -85,7 +110,7 @@ class Connections:
         self._end_streams("the connection was closed")
         self._connector.abort()
         await self.session.close()
-        await asyncio.sleep(0)
+        await self._connector.ended()
 
     def _end_streams(self, why: str) -> None:
         # A session that closes forgets to tell those who read from it: they would wait for ever.
