@@ -19,13 +19,16 @@ WEB = PodRef("shop", "web", PodUID("u1"))
 
 
 class Server:
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
         self.events: dict[str, dict[str, Any]] = {}
         self.down_until = 0.0
+        self.seconds = seconds
+        """That each request takes."""
 
     async def create(self, path: str, body: Event, kind: type[Event], **_: Any) -> Event:
         if asyncio.get_running_loop().time() < self.down_until:
             raise Unavailable("POST", "down")
+        await asyncio.sleep(self.seconds)
         self.events[f"{path}/{body.metadata.name}"] = {"event": body, "count": body.count}
         return body
 
@@ -91,6 +94,54 @@ async def test_flood_is_dropped_not_queued_for_ever() -> None:
     for i in range(1500):
         recorder.pod(WEB, "Normal", "Started", str(i))
     assert recorder.dropped == 500
+
+
+async def test_a_crowd_of_normal_events_takes_a_quarter_of_a_servers_time() -> None:
+    server = Server(seconds=0.1)
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    for i in range(100):
+        recorder.pod(PodRef("shop", f"web-{i}", PodUID(f"u{i}")), "Normal", "Started", "Started container main")
+    await run(recorder, 19.95)
+    assert len(server.events) == 50
+    await run(recorder, 21)
+    assert len(server.events) == 100
+
+
+async def test_normal_events_of_a_slow_server_rest_for_a_second_at_most() -> None:
+    server = Server(seconds=4.0)
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    for i in range(10):
+        recorder.pod(WEB, "Normal", "Started", f"Started container c{i}")
+    await run(recorder, 24.5)
+    assert len(server.events) == 5
+
+
+async def test_a_warning_goes_before_the_normal_events_that_wait() -> None:
+    server = Server(seconds=0.1)
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    for i in range(100):
+        recorder.pod(WEB, "Normal", "Pulled", f"pulled {i}")
+
+    async def warn_in_the_rest() -> None:
+        await asyncio.sleep(0.15)
+        recorder.pod(WEB, "Warning", "Failed", "no such image")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(warn_in_the_rest())
+        await run(recorder, 0.3)
+    assert [event["event"].reason for event in server.events.values()] == ["Pulled", "Failed"]
+
+
+async def test_an_event_says_when_it_happened_not_when_it_was_written() -> None:
+    server = Server()
+    server.down_until = 60.0
+    clock = LoopClock()
+    recorder = EventRecorder(node="n1", clock=clock, client=server)  # type: ignore[arg-type]
+    happened = clock.now()
+    recorder.pod(WEB, "Normal", "Pulled", "pulled")
+    recorder.pod(WEB, "Normal", "Started", "started in the same moment")
+    await run(recorder, 90)
+    assert [event["event"].first_timestamp for event in server.events.values()] == [happened, happened]
 
 
 async def test_without_an_api_server_nothing_is_kept() -> None:

@@ -1,6 +1,10 @@
 """Events for the API: taken without waiting, written in the background, lost rather than in the way.
 
 The form of an event is the kubelet's: source component `kubelet`, host the node, the pod's container in `fieldPath`.
+
+Warnings go first. Others, three for each pod that starts, cost the API server as much as statuses do, and nobody acts
+upon them: after each comes a rest in proportion to the server's trouble with it, so that a crowd of them is told when
+the pods run. What happened when is in the event.
 """
 
 from __future__ import annotations
@@ -8,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 
@@ -27,10 +33,24 @@ _WAITING = 1000
 _TRIES = 12
 _RETRY_SECONDS = 10.0
 _REMEMBERED = 4096
+_REST = 3.0
+"""Times as long as the last one took."""
+_REST_SECONDS = 1.0
+"""At most."""
 
 
-class _Taken(msgspec.Struct):
+class _Answer(msgspec.Struct):
     """The answer to a written event: what stands in it is known."""
+
+
+class _Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that waits to be written."""
+
+    subject: ObjectReference
+    type: str
+    reason: str
+    message: str
+    at: datetime
 
 
 class EventRecorder:
@@ -41,9 +61,11 @@ class EventRecorder:
         self._clock = clock
         self._client = client
         self._correlator = EventCorrelator()
-        self._queue: deque[tuple[ObjectReference, str, str, str]] = deque()
+        self._warnings: deque[_Taken] = deque()
+        self._others: deque[_Taken] = deque()
         self._arrived = asyncio.Event()
         self._written: dict[tuple[str, ...], str] = {}
+        self._stamp = 0
         self.dropped = 0
 
     def pod(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "") -> None:
@@ -71,10 +93,11 @@ class EventRecorder:
         logger.log(level, "event", extra={"object": where, "type": type_, "reason": reason, "note": message})
         if self._client is None:
             return
-        if len(self._queue) >= _WAITING:
+        queue = self._warnings if type_ == "Warning" else self._others
+        if len(queue) >= _WAITING:
             self.dropped += 1
             return
-        self._queue.append((subject, type_, reason, message))
+        queue.append(_Taken(subject=subject, type=type_, reason=reason, message=message, at=self._clock.now()))
         self._arrived.set()
 
     async def run(self) -> None:
@@ -82,19 +105,34 @@ class EventRecorder:
         if self._client is None:
             return
         while True:
-            while self._queue:
-                subject, type_, reason, message = self._queue.popleft()
-                happening = Happening(
-                    subject=(subject.kind, subject.namespace, subject.name, subject.uid, subject.field_path),
-                    type=type_,
-                    reason=reason,
-                    message=message,
-                )
-                telling = self._correlator.correlate(happening, self._clock.monotonic())
-                if telling is not None:
-                    await self._write(self._client, telling, self._event(subject, happening, telling))
+            while self._warnings or self._others:
+                queue = self._warnings or self._others
+                began = self._clock.monotonic()
+                await self._tell(self._client, queue.popleft())
+                if self._others and not self._warnings:
+                    await self._rest(self._clock.monotonic() - began)
             self._arrived.clear()
             await self._arrived.wait()
+
+    async def _rest(self, took: float) -> None:
+        """Leaves the API server to others; a warning ends it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(took * _REST, _REST_SECONDS)):
+                while not self._warnings:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+
+    async def _tell(self, client: APIClient, taken: _Taken) -> None:
+        subject = taken.subject
+        happening = Happening(
+            subject=(subject.kind, subject.namespace, subject.name, subject.uid, subject.field_path),
+            type=taken.type,
+            reason=taken.reason,
+            message=taken.message,
+        )
+        telling = self._correlator.correlate(happening, self._clock.monotonic())
+        if telling is not None:
+            await self._write(client, telling, self._event(taken, telling))
 
     async def _write(self, client: APIClient, telling: Telling, event: Event) -> None:
         for attempt in range(_TRIES):
@@ -118,28 +156,30 @@ class EventRecorder:
         if known is not None:
             body = {"count": telling.count, "message": event.message, "lastTimestamp": rfc3339(now)}
             try:
-                await client.patch(paths.namespaced(namespace, "events", known), body, _Taken)
+                await client.patch(paths.namespaced(namespace, "events", known), body, _Answer)
                 return
             except NotFound:
                 event = msgspec.structs.replace(event, count=1, first_timestamp=now)
                 self._correlator.forget(telling.key)
-        await client.create(paths.namespaced(namespace, "events"), event, _Taken)
+        await client.create(paths.namespaced(namespace, "events"), event, _Answer)
         self._written[telling.key] = event.metadata.name
         while len(self._written) > _REMEMBERED:
             del self._written[next(iter(self._written))]
 
-    def _event(self, subject: ObjectReference, happening: Happening, telling: Telling) -> Event:
-        now = self._clock.now()
+    def _event(self, taken: _Taken, telling: Telling) -> Event:
+        at, subject = taken.at, taken.subject
         namespace = subject.namespace or "default"
+        # Two may have happened in the same microsecond: names differ all the same.
+        self._stamp = max(self._stamp + 1, int(at.timestamp() * 1e9))
         return Event(
-            metadata=ObjectMeta(name=f"{subject.name}.{int(now.timestamp() * 1e9):x}", namespace=namespace),
+            metadata=ObjectMeta(name=f"{subject.name}.{self._stamp:x}", namespace=namespace),
             involved_object=subject,
-            type=happening.type,
-            reason=happening.reason,
+            type=taken.type,
+            reason=taken.reason,
             message=telling.message,
             source=EventSource(component="kubelet", host=self._node),
-            first_timestamp=now,
-            last_timestamp=now,
+            first_timestamp=at,
+            last_timestamp=at,
             count=telling.count,
             reporting_component="" if telling.combined else "kubelet",
             reporting_instance="" if telling.combined else self._node,
