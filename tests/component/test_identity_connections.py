@@ -19,14 +19,10 @@ from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.signing import SigningAuthority
+from tests.fakes.request_metrics import Uncounted
 
 NOW = datetime.now(UTC)
 POD = "/api/v1/namespaces/default/pods/web"
-
-
-class Uncounted:
-    def request(self, verb: str, host: str, code: str, seconds: float) -> None:
-        pass
 
 
 class Now(SystemClock):

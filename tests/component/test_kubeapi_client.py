@@ -24,16 +24,25 @@ from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
 from tests.builders.record import WEB
+from tests.fakes.request_metrics import Uncounted
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Counted:
+class Counted(Uncounted):
     def __init__(self) -> None:
         self.codes: list[str] = []
+        self.turns: list[tuple[str, float]] = []
+        self.sizes: list[tuple[str, int, int]] = []
 
     def request(self, verb: str, host: str, code: str, seconds: float) -> None:
         self.codes.append(code)
+
+    def limited(self, verb: str, host: str, seconds: float) -> None:
+        self.turns.append((verb, seconds))
+
+    def size(self, verb: str, host: str, sent: int, received: int) -> None:
+        self.sizes.append((verb, sent, received))
 
 
 @asynccontextmanager
@@ -88,6 +97,25 @@ async def test_missing_object_is_not_found() -> None:
         with pytest.raises(NotFound, match="gone"):
             await client.get("/api/v1/x", Pod)
     assert metrics.codes == ["404"]
+
+
+async def test_bodies_and_time_in_the_rate_limit_are_counted() -> None:
+    answer = json.dumps(pod("a")).encode()
+    sent: list[int] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        sent.append(len(await request.read()))
+        return web.Response(body=answer)
+
+    async with server(handler, qps=20) as (client, metrics):
+        await client.get("/api/v1/namespaces/default/pods/a", Pod)
+        await client.patch("/api/v1/namespaces/default/pods/a", {"status": {}}, Pod)
+        await client.patch("/api/v1/namespaces/default/pods/a", {"status": {}}, Pod, urgent=True)
+    assert metrics.sizes == [("GET", 0, len(answer)), *[("PATCH", sent[1], len(answer))] * 2]
+    assert sent[1] > 0
+    # The one that is urgent takes no turn.
+    assert [verb for verb, _ in metrics.turns] == ["GET", "PATCH"]
+    assert metrics.turns[0] == ("GET", 0.0)
 
 
 async def test_list_comes_in_pages() -> None:

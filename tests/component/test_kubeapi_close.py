@@ -22,14 +22,10 @@ from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.certificates import Authority
 from tests.fakes.loopback_server import listening
+from tests.fakes.request_metrics import Uncounted
 
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 PATH = "/api/v1/namespaces/default/pods/web"
-
-
-class Uncounted:
-    def request(self, verb: str, host: str, code: str, seconds: float) -> None:
-        pass
 
 
 class Silent:

@@ -20,14 +20,11 @@ from glasslet.kubeapi.protocols import APIClient, WatchKind
 from glasslet.record.store import Record
 from tests.e2e.conftest import controlplane  # noqa: F401 - a fixture
 from tests.fakes.api_server import FakeAPIServer
+from tests.fakes.request_metrics import Uncounted
 
 PODS = paths.namespaced("default", "pods")
 PATH = paths.pod("default", "contract")
 NODE = "no-such-node"
-
-
-class _NoFigures:
-    def request(self, verb: str, host: str, code: str, seconds: float) -> None: ...
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.go)])
@@ -40,7 +37,7 @@ async def client(request: pytest.FixtureRequest) -> AsyncIterator[APIClient]:
         config=load_kubeconfig(request.getfixturevalue("controlplane").kubeconfig),
         recorder=Record(),
         clock=clock,
-        metrics=_NoFigures(),
+        metrics=Uncounted(),
         limiter=RequestLimiter(qps=0, burst=1, clock=clock),
         user_agent="test",
     )

@@ -25,17 +25,13 @@ from tests.builders.node import facts, settings
 from tests.component.node_world import ToldFacts
 from tests.fakes.agent import NODE
 from tests.fakes.control_plane import ControlPlane
+from tests.fakes.request_metrics import Uncounted
 from tests.fakes.runtime import FakeRuntime
 
 pytestmark = pytest.mark.timeout(300)
 
 SECONDS = 60.0
 """Until which something is there, on a machine that is busy."""
-
-
-class Uncounted:
-    def request(self, verb: str, host: str, code: str, seconds: float) -> None:
-        pass
 
 
 class Told:

@@ -39,6 +39,12 @@ class RequestMetrics(Protocol):
     def request(self, verb: str, host: str, code: str, seconds: float) -> None:
         """One request ended; `code` is the HTTP code, or `<error>` without an answer."""
 
+    def limited(self, verb: str, host: str, seconds: float) -> None:
+        """A request waited that long for its turn, most of them no time."""
+
+    def size(self, verb: str, host: str, sent: int, received: int) -> None:
+        """Bytes of the bodies of a request that was answered as a whole."""
+
 
 class _Request(Struct, frozen=True):
     """What is sent. `content_type` is that of `body`."""
@@ -176,9 +182,8 @@ class HTTPAPIClient:
 
     async def _send(self, request: _Request, *, urgent: bool = False, timeout: float | None = None) -> bytes:
         """One request, its whole answer."""
-        if not urgent and (delay := self._limiter.delay()):
-            with self._recorder.wait(WaitKind.QUEUE, on="client rate limit of the API server"):
-                await asyncio.sleep(delay)
+        if not urgent:
+            await self._take_turn(request)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
         async with self._slot():
             with self._recorder.wait(WaitKind.API_CALL, on=str(request)):
@@ -186,11 +191,20 @@ class HTTPAPIClient:
                 async with connections.used():
                     response = await self._open(connections, request, limits)
                     try:
-                        return await response.read()
+                        body = await response.read()
+                        self._metrics.size(request.verb, self._host, len(request.body or b""), len(body))
+                        return body
                     except (aiohttp.ClientError, OSError, TimeoutError) as error:
                         raise Unavailable(str(request), f"answer broke off: {error or 'time-out'}") from error
                     finally:
                         response.release()
+
+    async def _take_turn(self, request: _Request) -> None:
+        delay = self._limiter.delay()
+        self._metrics.limited(request.verb, self._host, delay)
+        if delay:
+            with self._recorder.wait(WaitKind.QUEUE, on="client rate limit of the API server"):
+                await asyncio.sleep(delay)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:

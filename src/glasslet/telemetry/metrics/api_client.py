@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
 BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+SIZE_BUCKETS = (64.0, 256.0, 512.0, 1024.0, *(float(4096 * 4**i) for i in range(7)))
+
+
+class _Exchange(NamedTuple):
+    """What requests of one verb to one host are observed in."""
+
+    limited: Any
+    sent: Any
+    received: Any
 
 
 class APIClientMetrics:
@@ -22,7 +31,20 @@ class APIClientMetrics:
             ("verb", "host"),
             buckets=BUCKETS,
         )
+        self._limited = registry.histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "Seconds that a request waited for the client's own rate limit.",
+            ("verb", "host"),
+            buckets=BUCKETS,
+        )
+        self._sent = registry.histogram(
+            "rest_client_request_size_bytes", "Bytes of requests' bodies.", ("verb", "host"), buckets=SIZE_BUCKETS
+        )
+        self._received = registry.histogram(
+            "rest_client_response_size_bytes", "Bytes of answers' bodies.", ("verb", "host"), buckets=SIZE_BUCKETS
+        )
         self._known: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+        self._exchanges: dict[tuple[str, str], _Exchange] = {}
 
     def request(self, verb: str, host: str, code: str, seconds: float) -> None:
         """One request ended; `code` is the HTTP code, or `<error>` without an answer."""
@@ -33,3 +55,20 @@ class APIClientMetrics:
         requests, duration = known
         requests.inc()
         duration.observe(seconds)
+
+    def limited(self, verb: str, host: str, seconds: float) -> None:
+        """One request took its turn."""
+        self._exchange(verb, host).limited.observe(seconds)
+
+    def size(self, verb: str, host: str, sent: int, received: int) -> None:
+        """One request was answered as a whole."""
+        exchange = self._exchange(verb, host)
+        exchange.sent.observe(sent)
+        exchange.received.observe(received)
+
+    def _exchange(self, verb: str, host: str) -> _Exchange:
+        known = self._exchanges.get((verb, host))
+        if known is None:
+            families = (self._limited, self._sent, self._received)
+            known = self._exchanges[verb, host] = _Exchange(*(one.labels(verb, host) for one in families))
+        return known
