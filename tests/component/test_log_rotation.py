@@ -201,7 +201,7 @@ async def test_a_negative_size_switches_rotation_off(tmp_path: Path) -> None:
     # behaviours.md §18: "a negative size switches rotation off"
     node = Node(tmp_path, observed_container(), container_log_max_size=-1)
     node.write(100)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(20):
         await node.rotator.run()
     assert node.files() == ["0.log"]
 

