@@ -17,7 +17,13 @@ from msgspec.structs import replace
 
 from glasslet.answers.pods import ProbeRow
 from glasslet.api.pod_ref import pod_ref
-from glasslet.api.pod_status import ContainerStatus, PodCondition, PodStatus
+from glasslet.api.pod_status import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
 from glasslet.record.milestones import READY
 from glasslet.record.progress import Stuck
 from glasslet.record.recorder import working_for
@@ -114,6 +120,19 @@ async def test_why_tells_what_hangs(agent: FakeAgent, web: FakeSeenPod) -> None:
 
 async def test_why_gives_a_verdict(agent: FakeAgent, web: FakeSeenPod) -> None:
     assert "default/web is fine" in (await glasslet(agent.root_dir, "why", "web")).out
+
+
+async def test_why_of_a_pod_that_was_restarted_gives_the_last_words_of_the_instance_before(
+    agent: FakeAgent, web: FakeSeenPod
+) -> None:
+    crashed = ContainerState(terminated=ContainerStateTerminated(exit_code=3, reason="Error"))
+    main = replace(RUNNING.container_statuses[0], container_id="containerd://c2", last_state=crashed)
+    agent.source.seen = [replace(web, status=replace(RUNNING, container_statuses=(main,)))]
+    agent.source.logs["main"] = [b"all is well\n"]
+    agent.source.previous_logs["main"] = [b"cannot reach the database\n"]
+    said = (await glasslet(agent.root_dir, "why", "web")).out
+    assert "exited with code 3 (Error)" in said
+    assert "cannot reach the database" in said
 
 
 async def test_describe_and_waits_and_tasks_answer(agent: FakeAgent, web: FakeSeenPod) -> None:

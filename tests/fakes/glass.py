@@ -41,6 +41,7 @@ class FakeGlassSource:
     def __init__(self) -> None:
         self.seen: list[FakeSeenPod] = []
         self.logs: dict[str, list[bytes]] = {}
+        self.previous_logs: dict[str, list[bytes]] = {}
         self.requests: list[LogRequest] = []
         self.probe_rows: tuple[ProbeRow, ...] = ()
         self.streaming_url = ""
@@ -65,9 +66,10 @@ class FakeGlassSource:
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         self.requests.append(request)
-        if request.container not in self.logs:
+        logs = self.previous_logs if request.previous else self.logs
+        if request.container not in logs:
             raise LogsRefused(f'container "{request.container}" in pod "{pod.metadata.name}" is waiting to start')
-        for number, chunk in enumerate(self.logs[request.container]):
+        for number, chunk in enumerate(logs[request.container]):
             if number == self.break_off_after:
                 raise OSError("the disk has gone")
             yield chunk

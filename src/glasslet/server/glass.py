@@ -41,7 +41,15 @@ from glasslet.record.waterfall import waterfall
 from glasslet.runtime.errors import RuntimeCallError
 
 PREFIX = "/glass/v1"
-_LAST_WORDS_RULES = {"crash_back_off", "init_failed", "init_not_finished", "failed", "not_ready", "ended_container"}
+_LAST_WORDS_RULES = {
+    "fine",
+    "crash_back_off",
+    "init_failed",
+    "init_not_finished",
+    "failed",
+    "not_ready",
+    "ended_container",
+}
 _LAST_WORDS_SECONDS = 1.0
 _LAST_WORDS_LENGTH = 300
 _LOG_CHUNK_HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
@@ -303,14 +311,16 @@ class Glass:
         return Refused(404, answer)
 
     async def _last_words(self, it: Situation, verdict: VerdictAnswer) -> dict[str, str]:
-        """The last log line of each container that does not run as it should."""
+        """The last log line of each container that does not run as it should, or did not before it was restarted."""
         words = {}
         for status, _ in it.statuses():
-            if status.ready or not status.container_id:
+            before = status.last_state.terminated
+            if not status.container_id or (status.ready and (before is None or before.exit_code == 0)):
                 continue
+            asked = LogRequest(container=status.name, tail=1, previous=status.ready)
             try:
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                    chunks = self.source.read_logs(it.pod, LogRequest(container=status.name, tail=1))
+                    chunks = self.source.read_logs(it.pod, asked)
                     async with aclosing(_closing(chunks)) as reading:
                         line = b"".join([chunk async for chunk in reading])
             except (LogsRefused, RuntimeCallError, OSError, TimeoutError):

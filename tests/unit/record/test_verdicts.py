@@ -90,8 +90,12 @@ def test_a_healthy_pod_is_fine_and_has_nothing_to_do() -> None:
 
 
 def test_a_pod_that_runs_again_says_how_it_ended_before() -> None:
-    it = situation(now=status(reported(ready=True, restart_count=1, last_state=ended(3)), is_ready=True))
+    it = situation(
+        now=status(reported(ready=True, restart_count=1, last_state=ended(3)), is_ready=True),
+        last_words={"main": "panic: no database"},
+    )
     assert evidence(it)["last end"] == "container main exited with code 3 (Error)"
+    assert evidence(it)["last words"] == "panic: no database"
 
 
 def test_a_missing_secret_is_named_with_who_needs_it() -> None:

@@ -44,13 +44,13 @@ def fine(it: Situation) -> VerdictAnswer | None:
 
 
 def _last_ends(it: Situation) -> list[tuple[str, str]]:
-    """What ended the instances before those that run now."""
-    ended = ((status, status.last_state.terminated) for status, _ in it.statuses())
-    return [
-        ("last end", f"container {status.name} exited with code {end.exit_code} ({end.reason})")
-        for status, end in ended
-        if end is not None
-    ]
+    """What ended the instances before those that run now, and the last they said."""
+    found = []
+    for status, _ in it.statuses():
+        if (end := status.last_state.terminated) is not None:
+            found.append(("last end", f"container {status.name} exited with code {end.exit_code} ({end.reason})"))
+            found.append(("last words", it.last_words.get(status.name, "")))
+    return found
 
 
 def stuck(it: Situation) -> VerdictAnswer | None:
