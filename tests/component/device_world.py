@@ -68,7 +68,7 @@ class DeviceWorld:
         found = self.offers.amounts().get(resource)
         return (found.capacity, found.allocatable) if found is not None else None
 
-    async def until(self, what: Callable[[], object], seconds: float = 20.0) -> None:
+    async def until(self, what: Callable[[], object], seconds: float = 60.0) -> None:
         """Waits for a fact."""
         async with asyncio.timeout(seconds):
             while not what():

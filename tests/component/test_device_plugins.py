@@ -109,7 +109,7 @@ async def test_devices_without_a_name_are_left_out_and_told(tmp_path: Path) -> N
         assert world.amounts() == (1, 1)
         plugin.tell(device("a"), device("b"))
         await world.until(lambda: world.amounts() == (2, 2))
-        assert not world.record.findings()
+        await world.until(lambda: not world.record.findings())
 
 
 async def test_a_plugin_that_does_not_answer_holds_nobody_else(tmp_path: Path) -> None:

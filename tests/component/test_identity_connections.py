@@ -36,22 +36,36 @@ class Now(SystemClock):
         return self.time
 
 
-async def answer(request: web.Request) -> web.StreamResponse:
-    if "watch" not in request.query:
-        if "slow" in request.path:
-            await asyncio.sleep(0.3)
-        return web.json_response({"metadata": {"name": "web"}})
-    response = web.StreamResponse()
-    await response.prepare(request)
-    await response.write(b'{"type":"ADDED","object":{"metadata":{"name":"web","resourceVersion":"5"}}}\n')
-    await asyncio.sleep(60)
-    return response
+class Server:
+    """Streams, and answers slow requests when it is told to."""
+
+    def __init__(self) -> None:
+        self.slow = 0
+        self.go_on = asyncio.Event()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            if "slow" in request.path:
+                self.slow += 1
+                await self.go_on.wait()
+            return web.json_response({"metadata": {"name": "web"}})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type":"ADDED","object":{"metadata":{"name":"web","resourceVersion":"5"}}}\n')
+        await asyncio.sleep(600)
+        return response
+
+    async def holds(self, requests: int) -> None:
+        """Until so many slow requests have come."""
+        while self.slow < requests:
+            await asyncio.sleep(0.01)
 
 
 class World:
     """A client whose certificate can be rotated, and a server that streams."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, server: Server) -> None:
+        self.server = server
         self.authority = SigningAuthority()
         self.store = PairStore(folder=str(folder), prefix="kubelet-client")
         self.number = 0
@@ -64,7 +78,7 @@ class World:
             metrics=Uncounted(),
             limiter=RequestLimiter(qps=0, burst=0, clock=clock),
             user_agent="glasslet/test",
-            timeout=5.0,
+            timeout=60.0,
         )
 
     def rotate(self) -> None:
@@ -75,12 +89,13 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
+    server = Server()
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answer)
+    app.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made = World(tmp_path, f"http://127.0.0.1:{runner.addresses[0][1]}")
+    made = World(tmp_path, f"http://127.0.0.1:{runner.addresses[0][1]}", server)
     try:
         yield made
     finally:
@@ -98,7 +113,7 @@ async def test_open_watch_ends_with_the_certificate_it_was_made_with(world: Worl
 
     async with asyncio.TaskGroup() as group:
         following = group.create_task(refused(follow()))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await seen.wait()
             world.rotate()
             await world.client.get(POD, Pod)
@@ -111,23 +126,25 @@ async def refused(body: object) -> None:
 
 
 async def test_requests_under_way_get_their_answers(world: World) -> None:
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         slow = [group.create_task(world.client.get("/api/v1/namespaces/slow/pods/web", Pod)) for _ in range(10)]
-        await asyncio.sleep(0.1)
+        await world.server.holds(10)
         world.rotate()
-        quick = [group.create_task(world.client.get(POD, Pod)) for _ in range(10)]
-    assert {task.result().metadata.name for task in (*slow, *quick)} == {"web"}
+        quick = await asyncio.gather(*(world.client.get(POD, Pod) for _ in range(10)))
+        world.server.go_on.set()
+    assert {pod.metadata.name for pod in (*quick, *(task.result() for task in slow))} == {"web"}
 
 
 async def test_session_of_an_old_certificate_closes_with_its_last_request(world: World) -> None:
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(world.client.get("/api/v1/namespaces/slow/pods/web", Pod))
-        await asyncio.sleep(0.1)
+        await world.server.holds(1)
         assert world.client._connections is not None
         old = world.client._connections.session
         world.rotate()
         await world.client.get(POD, Pod)
         assert not old.closed
+        world.server.go_on.set()
     assert old.closed
 
 
@@ -138,7 +155,7 @@ async def test_watch_ends_when_the_client_is_closed(world: World) -> None:
         async for _ in world.client.watch("/api/v1/pods", Pod, resource_version="1"):
             seen.set()
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(refused(follow()))
         await seen.wait()
         await world.client.close()

@@ -51,7 +51,7 @@ class Silent:
                 user_agent="glasslet/test",
             )
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     await body(client)
             finally:
                 await client.close()
@@ -84,6 +84,9 @@ class Silent:
 
 def run(loop: str, body: Callable[[], Awaitable[None]]) -> list[str]:
     """Runs it in a loop of its own that ends with it; what Python says about things that nobody closed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # what others left is not ours
     with warnings.catch_warnings(record=True) as told, asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         warnings.simplefilter("always", ResourceWarning)
         runner.run(body())  # type: ignore[arg-type]

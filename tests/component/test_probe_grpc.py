@@ -13,6 +13,7 @@ import pytest
 
 from glasslet.probes.grpc_health import encode_service, probe_grpc
 from glasslet.probes.results import Verdict
+from tests.fakes.agent import free_port
 from tests.fakes.loopback_server import LOOPBACK, listening
 
 
@@ -56,7 +57,7 @@ async def test_a_serving_server_passes() -> None:
     # "grpc: plaintext health check, SERVING = success; user agent `kube-probe/..`"
     health = Health(_=1)
     async with serving(health) as port:
-        answer = await probe_grpc(LOOPBACK, port, "", timeout=5)
+        answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
     assert answer.verdict is Verdict.SUCCESS
     assert health.asked[0]["user-agent"] == "kube-probe/1.34"
     assert answer.parts.connect is not None
@@ -66,22 +67,22 @@ async def test_a_serving_server_passes() -> None:
 @pytest.mark.parametrize(("status", "name"), [(0, "UNKNOWN"), (2, "NOT_SERVING"), (3, "SERVICE_UNKNOWN"), (9, "9")])
 async def test_any_other_status_fails(status: int, name: str) -> None:
     async with serving(Health(_=status)) as port:
-        answer = await probe_grpc(LOOPBACK, port, "", timeout=5)
+        answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
     assert answer.verdict is Verdict.FAILURE
     assert answer.output == f'service unhealthy (responded with "{name}")'
 
 
 async def test_the_service_is_asked_for_by_its_name() -> None:
     async with serving(Health(_=2, db=1)) as port:
-        assert (await probe_grpc(LOOPBACK, port, "db", timeout=5)).verdict is Verdict.SUCCESS
-        unknown = await probe_grpc(LOOPBACK, port, "web", timeout=5)
+        assert (await probe_grpc(LOOPBACK, port, "db", timeout=60)).verdict is Verdict.SUCCESS
+        unknown = await probe_grpc(LOOPBACK, port, "web", timeout=60)
     assert unknown.output == "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
 
 
 async def test_a_server_without_the_health_protocol_fails() -> None:
     # "unimplemented and not connected = failure"
     async with serving() as port:
-        answer = await probe_grpc(LOOPBACK, port, "", timeout=5)
+        answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
     assert answer.verdict is Verdict.FAILURE
     assert answer.output.startswith(
         "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): "
@@ -100,16 +101,16 @@ async def test_nobody_listens() -> None:
 
 
 async def test_a_server_that_does_not_answer_in_time_fails() -> None:
-    async with serving(Health(delay=5.0, _=1)) as port:
-        answer = await probe_grpc(LOOPBACK, port, "", timeout=1)
-    assert answer.output == "timeout: health rpc did not complete within 1s"
+    async with serving(Health(delay=500.0, _=1)) as port:
+        answer = await probe_grpc(LOOPBACK, port, "", timeout=4)
+    assert answer.output == "timeout: health rpc did not complete within 4s"
     assert answer.timed_out
 
 
 async def test_each_probe_connects_anew() -> None:
     """A server that came back is noticed at once, one that cannot take connections any more as well."""
     async with serving(Health(_=1)) as port:
-        assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is Verdict.SUCCESS
+        assert (await probe_grpc(LOOPBACK, port, "", timeout=60)).verdict is Verdict.SUCCESS
     assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is Verdict.FAILURE
 
 
@@ -125,10 +126,8 @@ async def test_something_else_than_grpc_is_no_connection() -> None:
 
 
 async def test_a_server_that_comes_up_within_the_time_is_reached() -> None:
-    with socket.socket() as sock:
-        sock.bind((LOOPBACK, 0))
-        port = sock.getsockname()[1]
-    probing = asyncio.create_task(probe_grpc(LOOPBACK, port, "", timeout=5))
+    port = free_port()
+    probing = asyncio.create_task(probe_grpc(LOOPBACK, port, "", timeout=60))
     await asyncio.sleep(0.2)
     server = grpc.aio.server()
     server.add_generic_rpc_handlers([Health(_=1)])

@@ -71,7 +71,7 @@ async def get(
     host: str = LOOPBACK,
     scheme: str = "HTTP",
     headers: Sequence[tuple[str, str]] = (),
-    timeout: float = 5.0,
+    timeout: float = 60.0,
 ) -> Answer:
     action = HTTPGetAction(
         path=path, port=port, scheme=scheme, http_headers=tuple(HTTPHeader(name=n, value=v) for n, v in headers)
@@ -137,7 +137,7 @@ async def test_a_server_that_does_not_answer_in_time() -> None:
         await reader.read()
 
     async with listening(silent) as port:
-        answer = await get(port, timeout=0.1)
+        answer = await get(port, timeout=2.0)
     assert answer.verdict is Verdict.FAILURE
     assert answer.timed_out
     assert answer.output == (
@@ -151,7 +151,7 @@ async def test_a_body_that_does_not_come_is_an_error_not_a_failure() -> None:
         await reader.read()
 
     async with listening(half) as port:
-        answer = await get(port, timeout=0.1)
+        answer = await get(port, timeout=2.0)
     assert answer.verdict is Verdict.FAILURE
     assert answer.error.endswith("(Client.Timeout or context cancellation while reading body)")
 
@@ -174,7 +174,7 @@ async def test_an_endless_body_is_not_read_to_its_end() -> None:
             writer.close()
 
     async with listening(endless) as port:
-        assert (await get(port, timeout=5.0)).verdict is Verdict.SUCCESS
+        assert (await get(port)).verdict is Verdict.SUCCESS
 
 
 @pytest.mark.parametrize("number", [301, 302, 303, 307, 308])
@@ -241,7 +241,7 @@ async def test_certificates_are_not_checked(tls: ssl.SSLContext) -> None:
         answer = await get(server.port, scheme="HTTPS")
         assert answer.verdict is Verdict.SUCCESS
         assert answer.parts.tls is not None
-        assert 0 < answer.parts.tls < 5
+        assert 0 < answer.parts.tls < 60
 
 
 async def test_a_plain_server_is_told_from_a_secure_one(tls: ssl.SSLContext) -> None:
@@ -283,13 +283,15 @@ async def test_the_parts_of_a_probe_are_told() -> None:
         writer.write(status(200))
 
     async with listening(slow) as port:
+        began = time.monotonic()
         parts = (await get(port)).parts
+        took = time.monotonic() - began
     assert parts.dns is None
     assert parts.tls is None
     assert parts.connect is not None
-    assert parts.connect < 0.1
     assert parts.first_byte is not None
     assert parts.first_byte >= 0.14
+    assert 0 < parts.connect <= took - parts.first_byte + 0.001
 
 
 async def test_something_else_than_http_fails() -> None:
@@ -329,8 +331,8 @@ async def test_a_tcp_probe_only_connects() -> None:
         ended.set()
 
     async with listening(listen) as port:
-        answer = await probe_tcp(LOOPBACK, port, timeout=1.0, resolve=resolve)
-        async with asyncio.timeout(20):
+        answer = await probe_tcp(LOOPBACK, port, timeout=60.0, resolve=resolve)
+        async with asyncio.timeout(60):
             await ended.wait()
     assert answer.verdict is Verdict.SUCCESS
     assert received == [b""]
@@ -388,8 +390,8 @@ async def test_closing_never_holds_up_the_loop() -> None:
                 pass
         began = time.monotonic()
         close(sock)
-        assert time.monotonic() - began < 0.9
-        async with asyncio.timeout(20):
+        assert sock.fileno() != -1, "not yet: the kernel would have held it for a second"
+        async with asyncio.timeout(60):
             while sock.fileno() != -1:
                 await asyncio.sleep(0.05)
         assert time.monotonic() - began > 0.9

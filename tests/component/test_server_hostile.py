@@ -13,7 +13,7 @@ from glasslet.server.routes import RouteSwitches
 from tests.component.server_fixture import serving
 from tests.fakes.server_sources import FakeLogs, FakeNode
 
-QUICK = ConnectionLimits(header_seconds=0.2, idle_seconds=0.4, shutdown_seconds=0.1, connections=3)
+QUICK = ConnectionLimits(header_seconds=0.2, shutdown_seconds=0.1)
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ async def test_slow_loris_is_closed_when_its_head_takes_too_long() -> None:
                 await asyncio.sleep(0.02)
 
         dripping = asyncio.ensure_future(drip())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await client.ended()
         dripping.cancel()
 
@@ -39,15 +39,15 @@ async def test_slow_loris_is_closed_when_its_head_takes_too_long() -> None:
 async def test_connection_that_says_nothing_is_closed() -> None:
     async with serving(limits=QUICK) as running:
         client = await running.client()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await client.ended()
 
 
 async def test_idle_connection_is_closed_after_its_answer() -> None:
-    async with serving(limits=QUICK) as running:
+    async with serving(limits=ConnectionLimits(idle_seconds=0.4, shutdown_seconds=0.1)) as running:
         client = await running.client()
         assert (await client.ask("GET", "/healthz")).status == 200
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await client.ended()
 
 
@@ -81,7 +81,7 @@ async def test_second_request_on_a_connection_is_counted_afresh() -> None:
 
 
 async def test_connections_above_the_limit_are_closed_and_the_others_work() -> None:
-    async with serving(limits=QUICK) as running:
+    async with serving(limits=ConnectionLimits(connections=3, shutdown_seconds=0.1)) as running:
         first = [await running.client() for _ in range(3)]
         for client in first:
             assert (await client.ask("GET", "/healthz")).status == 200
@@ -118,12 +118,11 @@ async def test_reader_of_logs_who_stops_reading_stops_the_log_from_being_read() 
         client = await running.client()
         client.writer.write(b"GET /containerLogs/default/web/main?follow=true HTTP/1.1\r\nHost: node\r\n\r\n")
         await client.head()
-        for _ in range(200):
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.2)
-        before = read
-        await asyncio.sleep(0.1)
-        assert read == before
+        before = 0
+        async with asyncio.timeout(60):  # until all buffers on the way are full
+            while not read or read != before:
+                before = read
+                await asyncio.sleep(0.3)
         client.writer.transport.abort()
 
 
@@ -142,7 +141,7 @@ async def test_followed_log_ends_when_the_client_is_gone() -> None:
         client.writer.write(b"GET /containerLogs/default/web/main?follow=true HTTP/1.1\r\nHost: node\r\n\r\n")
         await client.head()
         client.writer.transport.abort()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await ended.wait()
 
 
@@ -155,8 +154,9 @@ async def test_file_that_nobody_reads_is_cut(tmp_path: Path) -> None:
         client.writer.write(b"GET /logs/large HTTP/1.1\r\nHost: node\r\n\r\n")
         await client.head()
         client.writer.transport.pause_reading()
-        await asyncio.sleep(0.6)
-        assert len(running.server.connections) == 0
+        async with asyncio.timeout(60):
+            while len(running.server.connections) > 0:
+                await asyncio.sleep(0.05)
 
 
 async def test_answer_that_takes_too_long_is_cut() -> None:

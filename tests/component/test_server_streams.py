@@ -175,7 +175,7 @@ async def test_bytes_sent_with_the_upgrade_request_are_not_lost() -> None:
             await asyncio.sleep(0)
             client.writer.write(b" bytes")
             session = await runtime.session()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 assert await session.reader.readexactly(11) == b"early bytes"
             session.vanish()
 
@@ -212,7 +212,7 @@ async def test_client_that_leaves_ends_the_runtimes_session() -> None:
         session = await runtime.session()
         await asking
         client.writer.transport.abort()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert await session.reader.read() == b""
 
 
@@ -224,7 +224,7 @@ async def test_half_closed_client_still_gets_the_rest() -> None:
         await asking
         client.writer.write(b"all I have to say")
         client.writer.write_eof()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert await session.reader.read() == b"all I have to say"
             await session.say(b"the rest")
             session.vanish()
@@ -253,7 +253,7 @@ async def test_client_that_does_not_read_stops_the_runtime_from_sending() -> Non
         sent = await flood(session)
         assert sent < 64_000_000
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert len(await client.reader.readexactly(sent)) == sent
         session.writer.transport.abort()
 
@@ -264,7 +264,7 @@ async def test_idle_session_is_cut_with_a_reason() -> None:
         asking = asyncio.ensure_future(client.ask("POST", EXEC, SPDY))
         session = await runtime.session()
         await asking
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             received = await client.reader.read()
             assert await session.reader.read() == b""
     assert json.loads(received[8:])["message"] == "the stream was idle for 0.2 s"

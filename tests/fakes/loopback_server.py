@@ -30,6 +30,6 @@ async def listening(handle: Handle, tls: ssl.SSLContext | None = None) -> AsyncI
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while handled:
                 await asyncio.sleep(0.01)

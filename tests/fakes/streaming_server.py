@@ -55,7 +55,7 @@ class StreamingServer:
 
     async def session(self, switch: bytes = SWITCH_SPDY) -> Session:
         """The next session, with `switch` as the answer to it."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             session = await self.sessions.get()
         await session.say(switch)
         return session
