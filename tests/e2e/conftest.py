@@ -60,6 +60,7 @@ def joined(controlplane: ControlPlane, containerd: PrivateContainerd, agent: Age
         controlplane.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false")
         containerd.remove_all_pods()
         unmount_below(agent.folder)
+        agent.remove_log_links()
         controlplane.kubectl("delete", "node", NODE, "--ignore-not-found")
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 import yaml
 
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
-from tests.fakes.agent import FOR_EVER, NODE, Agent, busybox_pod
+from tests.fakes.agent import FOR_EVER, NODE, Agent, busybox_pod, free_port
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, Plain, is_ready
 
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 
 AWAY = 90.0
 """Seconds."""
-CONVERGED = 60.0
+CONVERGED = 120.0
 """Seconds at most on a machine with much else to do. That it takes less than ten is shown in virtual time."""
 STEADY = 29
 
@@ -42,22 +43,27 @@ class Gate:
         assert parts.port is not None
         self._target = (parts.hostname, parts.port)
         self._open: set[socket.socket] = set()
+        self._shut = False
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        self.port = free_port()
+        """One that nothing else is given while nobody listens on it."""
+        self._listener = socket.create_server(("127.0.0.1", self.port))
         self._accept()
 
     def shut(self) -> None:
         """As a killed server."""
-        self._listener.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # it was shut before
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._lock:
+            self._shut = True
             for one in self._open:
                 with contextlib.suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
 
     def reopen(self) -> None:
         """On the same port."""
+        self._shut = False
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._accept()
 
@@ -73,19 +79,29 @@ class Gate:
     def _relay(self, near: socket.socket) -> None:
         with near, socket.create_connection(self._target) as far, selectors.DefaultSelector() as ready:
             with self._lock:
+                if self._shut:  # since it was accepted
+                    return
                 self._open |= {near, far}
             ready.register(near, selectors.EVENT_READ, far)
             ready.register(far, selectors.EVENT_READ, near)
-            with contextlib.suppress(OSError):
-                while True:
-                    for key, _ in ready.select():
-                        assert isinstance(key.fileobj, socket.socket)
-                        data = key.fileobj.recv(65536)
-                        if not data:
-                            return
-                        key.data.sendall(data)
-            with self._lock:
-                self._open -= {near, far}
+            try:
+                while not self._passed_end(ready):
+                    pass
+            except OSError:
+                return
+            finally:
+                with self._lock:
+                    self._open -= {near, far}
+
+    def _passed_end(self, ready: selectors.BaseSelector) -> bool:
+        """Passes on what came; whether one side has ended."""
+        for key, _ in ready.select():
+            assert isinstance(key.fileobj, socket.socket)
+            data = key.fileobj.recv(65536)
+            if not data:
+                return True
+            key.data.sendall(data)
+        return False
 
 
 @pytest.fixture
@@ -118,15 +134,16 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
     controlplane.apply(*(api_pod(name) for name in names))
     gated_agent.put(busybox_pod("before"))
     for name in [*names, f"before-{NODE}"]:
-        controlplane.wait_for(name, is_ready, seconds=120)
+        controlplane.wait_for(name, is_ready, seconds=240)
     controlplane.apply(api_pod("crashing", "sleep 2; exit 4"))
-    controlplane.wait_for("crashing", lambda found: told_restarts(found) == 1)
+    controlplane.wait_for("crashing", lambda found: told_restarts(found) >= 1)
     before = controlplane.pods()
     readiness = ready_condition(controlplane)
     ran = logs_of(gated_agent, "steady")
     leaving, changed = names[0], names[1]
 
     gate.shut()
+    crashed = instances_of(gated_agent, "crashing")[-1]
     went = time.monotonic()
     gated_agent.put(busybox_pod("meanwhile"))
     wait_for_log(gated_agent, "meanwhile")
@@ -134,7 +151,7 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
     controlplane.apply(api_pod("created"))
     controlplane.kubectl("label", "pod", changed, "seen=later")
     time.sleep(max(0.0, AWAY - (time.monotonic() - went)))
-    assert instances_of(gated_agent, "crashing")[-1] > 1
+    wait_until(lambda: instances_of(gated_agent, "crashing")[-1] > crashed, gated_agent)
     assert controlplane.get("pod", f"meanwhile-{NODE}") is None
     heard_of = heartbeat(controlplane)
 
@@ -154,7 +171,8 @@ def test_thirty_pods_go_on_without_the_api_server_and_converge_after_its_return(
     after = controlplane.pods()
     for name in [*names[1:], f"before-{NODE}"]:
         assert after[name]["status"] == before[name]["status"]
-    assert logs_of(gated_agent, "steady") == {path for path in ran if f"_{leaving}_" not in path}
+    remaining = {path for path in ran if f"_{leaving}_" not in path}
+    wait_until(lambda: logs_of(gated_agent, "steady") == remaining, gated_agent)
     assert ready_condition(controlplane) == readiness
 
 
@@ -173,14 +191,14 @@ def test_an_agent_that_starts_while_the_api_server_is_away_keeps_its_pods(
     gated_agent.put(busybox_pod("static"))
     wait_for_log(gated_agent, "static")
     time.sleep(5)
-    wait_until(lambda: why_node(gated_agent)["rule"] == "api_unreachable", gated_agent)
+    wait_until(lambda: why_node(gated_agent).get("rule") == "api_unreachable", gated_agent)
     gate.reopen()
     controlplane.wait_for(f"static-{NODE}", is_ready, seconds=CONVERGED)
     controlplane.apply(api_pod("later"))
     controlplane.wait_for("later", is_ready)
-    wait_until(lambda: why_node(gated_agent)["rule"] == "fine", gated_agent)
+    wait_until(lambda: why_node(gated_agent).get("rule") == "fine", gated_agent)
     # The pod may be seen to be ready before the agent has the answer that says so.
-    wait_until(lambda: trace_of(gated_agent, "later")["milestone"] == "Ready accepted at API", gated_agent)
+    wait_until(lambda: trace_of(gated_agent, "later").get("milestone") == "Ready accepted at API", gated_agent)
     traced = trace_of(gated_agent, "later")
     created, start, end = (datetime.fromisoformat(traced[name]) for name in ("created", "start", "end"))
     assert created <= start < end
@@ -264,20 +282,27 @@ def wait_until(happened: Callable[[], object], agent: Agent, seconds: float = 12
 
 def why_node(agent: Agent) -> dict[str, Any]:
     """The verdict on the node."""
-    verdict: dict[str, Any] = asyncio.run(agent.ask("/glass/v1/node/why"))
-    return verdict
+    return told_by(agent, "/glass/v1/node/why")
 
 
 def trace_of(agent: Agent, name: str) -> dict[str, Any]:
     """How the pod became ready."""
-    trace: dict[str, Any] = asyncio.run(agent.ask(f"/glass/v1/pods/default/{name}/trace"))
-    return trace
+    return told_by(agent, f"/glass/v1/pods/default/{name}/trace")
+
+
+def told_by(agent: Agent, path: str) -> dict[str, Any]:
+    """What the agent answers; {} while it does not."""
+    try:
+        answer: dict[str, Any] = asyncio.run(agent.ask(path))
+    except (aiohttp.ClientError, OSError):
+        return {}
+    return answer
 
 
 def heartbeat(plane: ControlPlane) -> str:
     """When the node was heard of last. Its status is repeated every five minutes only; the lease is what counts."""
-    lease = json.loads(plane.kubectl("get", "lease", NODE, "-n", "kube-node-lease", "-o", "json"))
-    return str(lease["spec"]["renewTime"])
+    lease = plane.get("lease", NODE, "kube-node-lease")
+    return str(lease["spec"]["renewTime"]) if lease else ""
 
 
 def ready_condition(plane: ControlPlane) -> tuple[str, str]:

@@ -19,6 +19,7 @@ STEADY, FRAIL = unmistakable(5), unmistakable(6)
 def test_pods_go_on_and_their_statuses_catch_up(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.apply(api_pod("steady", STEADY), api_pod("frail", FRAIL))
     before = {name: controlplane.wait_for(name, is_ready) for name in ("steady", "frail")}
+    wait_until(lambda: len(processes(FRAIL)) == 1)
     with controlplane.away():
         (process,) = processes(FRAIL)
         os.kill(int(process), signal.SIGKILL)
@@ -36,6 +37,7 @@ def test_pods_go_on_and_their_statuses_catch_up(controlplane: ControlPlane, clus
 def test_agent_restarted_meanwhile_keeps_running_pods(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.apply(api_pod("kept", STEADY))
     before = controlplane.wait_for("kept", is_ready)
+    wait_until(lambda: len(processes(STEADY)) == 1)
     ran, process = instances(cluster_agent), processes(STEADY)
     with controlplane.away():
         cluster_agent.kill()
@@ -55,10 +57,11 @@ def test_pod_deleted_by_force_meanwhile_is_stopped_afterwards(controlplane: Cont
     """The watch was cut: what happened in between is found by comparing."""
     controlplane.apply(api_pod("doomed", STEADY))
     controlplane.wait_for("doomed", is_ready)
+    wait_until(lambda: processes(STEADY))
     cluster_agent.kill()
     controlplane.kubectl("delete", "pod", "doomed", "--grace-period=0", "--force")
     with controlplane.away():
         cluster_agent.start()
         time.sleep(5)
         assert processes(STEADY)
-    wait_until(lambda: not processes(STEADY), 60)
+    wait_until(lambda: not processes(STEADY))

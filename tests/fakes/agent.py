@@ -27,14 +27,18 @@ NODE = "node-a"
 
 def free_port() -> int:
     """A TCP port on loopback that nobody listens on, below those that the kernel gives to outgoing connections: it is
-    still free when it is used."""
+    still free when it is used. None is given twice."""
     while True:
         port = random.randrange(10_000, 32_768)
+        if port in _given:
+            continue
         with socket.socket() as sock, contextlib.suppress(OSError):
             sock.bind(("127.0.0.1", port))
+            _given.add(port)
             return port
 
 
+_given: set[int] = set()
 FOR_EVER = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done"
 Rows = dict[str, dict[str, Any]]
 """Answers of `glasslet ps -o json`, by pod name without the node's."""
@@ -105,7 +109,7 @@ class Agent:
         """As a service manager; gives the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(60)
+        code = self._process.wait(120)
         self._process = None
         return code
 
@@ -114,7 +118,7 @@ class Agent:
         assert self._process is not None
         return self._process.poll()
 
-    def wait_for_exit(self, seconds: float = 60.0) -> int:
+    def wait_for_exit(self, seconds: float = 120.0) -> int:
         """The exit code of an agent that ends by itself."""
         assert self._process is not None
         code = self._process.wait(seconds)
@@ -177,6 +181,29 @@ class Agent:
         """The end of the agent's log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
+    def own_files(self) -> Iterator[tuple[Path, bytes]]:
+        """Its log and all that it keeps below its root directory's own folder, but for what goes meanwhile."""
+        yield self.log, self.log.read_bytes()
+        for folder, _, names in os.walk(self.root / "glasslet"):
+            for name in names:
+                path = Path(folder, name)
+                with contextlib.suppress(FileNotFoundError):
+                    yield path, path.read_bytes()
+
+    def log_links(self) -> list[Path]:
+        """The links for log collectors to logs of its containers: they are in one place for the whole machine."""
+        found = []
+        for link in Path("/var/log/containers").glob("*.log"):
+            with contextlib.suppress(OSError):
+                if link.readlink().is_relative_to(self.folder):
+                    found.append(link)
+        return found
+
+    def remove_log_links(self) -> None:
+        """After its end, when nobody else does."""
+        for link in self.log_links():
+            link.unlink(missing_ok=True)
+
     def cpu_seconds(self) -> float:
         """User and system time so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -221,11 +248,4 @@ def agent_on(runtime: PrivateContainerd, folder: Path, **configuration: Any) -> 
         agent.kill()
         runtime.remove_all_pods()
         unmount_below(folder)
-        _remove_log_links(folder)
-
-
-def _remove_log_links(folder: Path) -> None:
-    """The links for log collectors are in one place for the whole machine: those of ours go."""
-    for link in Path("/var/log/containers").glob("*.log"):
-        if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
-            link.unlink(missing_ok=True)
+        agent.remove_log_links()

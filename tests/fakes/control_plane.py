@@ -130,7 +130,13 @@ class ControlPlane:
         """Asks until the object is as wanted; the object then. Raises AssertionError with what is there instead."""
         deadline = time.monotonic() + seconds
         while True:
-            found = self.get(kind, name)
+            try:
+                found = self.get(kind, name)
+            except AssertionError:  # an API server that was away may refuse a first request or two
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+                continue
             if what(found):
                 return found
             if time.monotonic() > deadline:
@@ -148,26 +154,43 @@ class ControlPlane:
         items = sorted(json.loads(text)["items"], key=lambda one: one["metadata"]["creationTimestamp"])
         return [(one["reason"], one["message"]) for one in items]
 
+    def wait_for_event(self, name: str, reason: str, words: str = "", seconds: float = 120.0) -> str:
+        """Asks until the object has an event of this reason whose message has these words; the message. Events come
+        some time after what they tell of."""
+        deadline = time.monotonic() + seconds
+        while True:
+            told = self.events(name)
+            for found, message in reversed(told):
+                if found == reason and words in message:
+                    return message
+            assert time.monotonic() < deadline, f"{name} has no event {reason} with {words!r}: {told}"
+            time.sleep(0.1)
+
     def forget_refusals(self) -> None:
         """Those so far were of an agent that is gone."""
-        self._audited = self.audit_log.stat().st_size
+        self._audited = len(self._whole_lines())
+
+    def _whole_lines(self) -> bytes:
+        """Of the audit log: the last line may be half written."""
+        text = self.audit_log.read_bytes()
+        return text[: text.rfind(b"\n") + 1]
 
     def refusals(self) -> list[str]:
-        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log. Not those for
-        a token that it gave a moment later: it had not seen yet that the pod was bound to the node."""
-        found: list[str] = []
-        for line in self.audit_log.read_bytes()[self._audited :].splitlines():
+        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log. Not with 403
+        what it gave a moment later: it had not seen yet that the pod was bound to the node."""
+        found: list[tuple[tuple[str, ...], int, str]] = []
+        for line in self._whole_lines()[self._audited :].splitlines():
             entry = json.loads(line)
             answer = entry.get("responseStatus", {})
             code = answer.get("code", 0)
             if entry["user"].get("username") != f"system:node:{self.node}":
                 continue
-            request = f"{entry['verb']} {entry['requestURI']}"
+            request = (entry["verb"], entry["requestURI"], entry.get("objectRef", {}).get("name", ""))
             if code in (401, 403):
-                found.append(f"{code} {request}: {answer.get('message', '')}")
-            elif code == 201 and request.endswith("/token"):
-                found = [one for one in found if not one.startswith(f"403 {request}: ")]
-        return found
+                found.append((request, code, answer.get("message", "")))
+            elif code in (200, 201):
+                found = [one for one in found if one[:2] != (request, 403)]
+        return [f"{code} {' '.join(request[:2])}: {message}" for request, code, message in found]
 
 
 def condition(found: Plain | None, kind: str) -> str:
