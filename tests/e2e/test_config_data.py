@@ -41,6 +41,14 @@ def run(plane: ControlPlane, pod: str, command: str) -> str:
     return plane.kubectl("exec", pod, "--", "sh", "-c", command)
 
 
+def text_of(path: Path) -> str:
+    """Of a file that is replaced at times; "" while it is not there."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
+
+
 def within(seconds: float, happens: Callable[[], bool]) -> None:
     """Waits until it happens."""
     began = time.monotonic()
@@ -69,8 +77,7 @@ def test_environment_comes_from_every_source(controlplane: ControlPlane, cluster
     assert {"C_MODE=fast", "PASSWORD=hunter2", "NAME=env", "ALL=env-fast"} <= set(lines)
     assert not [line for line in lines if line.startswith("NONE")]
     assert "KUBERNETES_SERVICE_PORT=443" in lines
-    own = [cluster_agent.log, *(one for one in Path(cluster_agent.root, "glasslet").rglob("*") if one.is_file())]
-    assert not [one for one in own if b"hunter2" in one.read_bytes()]
+    assert [path for path, content in cluster_agent.own_files() if b"hunter2" in content] == []
 
 
 def test_a_changed_config_map_reaches_a_running_container_before_the_pod_is_looked_at_again(
@@ -82,14 +89,14 @@ def test_a_changed_config_map_reaches_a_running_container_before_the_pod_is_look
     (shown,) = Path(cluster_agent.root, "pods").glob("*/volumes/kubernetes.io~configmap/v")
     assert run(controlplane, "follows", f"cat {VOLUME}/mode") == "1"
     controlplane.kubectl("patch", "configmap", "settings", "--type=merge", "-p", '{"data":{"mode":"2","gone":null}}')
-    within(20, lambda: (shown / "mode").read_text() == "2")
+    within(40, lambda: text_of(shown / "mode") == "2")
     assert run(controlplane, "follows", f"cat {VOLUME}/mode; ls {VOLUME}") == "2mode\n"
 
 
 def test_a_missing_secret_is_told_and_its_arrival_noticed(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.apply(with_volume("waits", {"secret": {"secretName": "late"}}))
     message = 'MountVolume.SetUp failed for volume "v" : secret "late" not found'
-    within(60, lambda: ("FailedMount", message) in controlplane.events("waits"))
+    controlplane.wait_for_event("waits", "FailedMount", message)
     time.sleep(5)
     controlplane.apply(data_object("Secret", "late", key="here"))
     controlplane.wait_for("waits", is_ready)
@@ -115,7 +122,7 @@ def test_labels_of_a_pod_follow_it_into_its_volume(controlplane: ControlPlane, c
     controlplane.apply(with_volume("labelled", {"downwardAPI": {"items": items}}))
     controlplane.wait_for("labelled", is_ready)
     controlplane.kubectl("label", "pod", "labelled", "tier=gold")
-    within(30, lambda: run(controlplane, "labelled", f"cat {VOLUME}/labels") == 'tier="gold"')
+    within(120, lambda: run(controlplane, "labelled", f"cat {VOLUME}/labels") == 'tier="gold"')
 
 
 def test_nothing_is_left_of_many_volumes(controlplane: ControlPlane, cluster_agent: Agent) -> None:
@@ -130,14 +137,13 @@ def test_nothing_is_left_of_many_volumes(controlplane: ControlPlane, cluster_age
         controlplane.apply(body)
     for pod in pods:
         controlplane.wait_for(pod, is_ready, seconds=120)
-    for name in names:
-        controlplane.kubectl("patch", "configmap", name, "--type=merge", "-p", '{"data":{"key":"2"}}')
+    controlplane.apply(*(data_object("ConfigMap", name, key="2") for name in names))
     root = Path(cluster_agent.root, "pods")
     shown = list(root.glob("*/volumes/kubernetes.io~configmap/*/key"))
     assert len(shown) == 250
-    within(30, lambda: all(path.read_text() == "2" for path in shown))
+    within(120, lambda: all(text_of(path) == "2" for path in shown))
     controlplane.kubectl("delete", "pod", *pods)
-    within(60, lambda: list(root.iterdir()) == [])
+    within(120, lambda: list(root.iterdir()) == [])
     assert str(root) not in Path("/proc/self/mountinfo").read_text()
 
 

@@ -155,7 +155,7 @@ async def test_a_container_starts_again_while_its_plugin_is_dead(containerd: Pri
         await agent.wait_for(
             lambda rows: rows.get("again", {}).get("restarts") == 1 and is_ready(rows, "again"), seconds=120
         )
-        assert output(agent, "again").count("DEVICES=a") == 1
+        await agent.wait_for(lambda _: output(agent, "again").count("DEVICES=a") == 1)
         assert await allocated(agent, "again") == {GPU: ["a"]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ async def test_host_name_and_variables_are_as_the_pod_asks(standalone: Agent) ->
     standalone.put(told)
     names = ("named", "told")
     await standalone.wait_for(lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in names), seconds=150)
+    await standalone.wait_for(lambda _: all(output(standalone, name) for name in names))
     assert output(standalone, "named") == ["other.example"]
     assert output(standalone, "told") == ["dark green none"]
 
@@ -69,8 +71,13 @@ async def test_an_image_volume_that_the_runtime_cannot_mount_is_told(standalone:
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
     standalone.put(pod)
     await standalone.wait_for(lambda rows: "CreateContainerError" in rows.get("image-volume", {}).get("now", ""))
-    [container] = (await standalone.ask(f"/glass/v1/pods/default/image-volume-{NODE}"))["containers"]
-    assert container["message"].endswith('failed to mkdir "": mkdir : no such file or directory')
+    words = 'failed to mkdir "": mkdir : no such file or directory'
+    async with asyncio.timeout(120):
+        while True:
+            [container] = (await standalone.ask(f"/glass/v1/pods/default/image-volume-{NODE}"))["containers"]
+            if container.get("message", "").endswith(words):
+                break
+            await asyncio.sleep(0.1)
 
 
 @shows_what_is_too_old
@@ -78,14 +85,16 @@ async def test_a_runtime_that_knows_no_stop_signals_sends_term(standalone: Agent
     """containerd before 2.3 does not read the field."""
     await standalone.wait_until_ready()
     signals = " ".join(f"trap 'echo {name} >/v/said; exit 0' {name};" for name in ("USR1", "TERM"))
-    pod = busybox_pod("signalled", f"{signals} while :; do sleep 1000 & wait; done")
+    pod = busybox_pod("signalled", f"{signals} echo set; while :; do sleep 1000 & wait; done")
     pod["spec"] |= {"os": {"name": "linux"}, "volumes": [{"name": "v", "hostPath": {"path": str(tmp_path)}}]}
+    pod["spec"]["terminationGracePeriodSeconds"] = 60
     pod["spec"]["containers"][0] |= {
         "lifecycle": {"stopSignal": "SIGUSR1"},
         "volumeMounts": [{"name": "v", "mountPath": "/v"}],
     }
     standalone.put(pod)
     await standalone.wait_for(lambda rows: rows.get("signalled", {}).get("ready") == 1)
+    await standalone.wait_for(lambda _: output(standalone, "signalled") == ["set"])
     standalone.remove("signalled")
     await standalone.wait_for(lambda rows: "signalled" not in rows)
     assert (tmp_path / "said").read_text() == "TERM\n"

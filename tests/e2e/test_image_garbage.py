@@ -62,7 +62,8 @@ async def test_unused_images_go_and_used_ones_stay(own_containerd: PrivateContai
             await asyncio.sleep(0.1)
         # behaviours.md §8: "skips used by any container (dead too), pinned"; this containerd does not pin its own.
         assert {BUSYBOX, PAUSE} <= own_containerd.image_names()
-        trace = await agent.ask("/glass/v1/agent/trace")
-        assert f"image {CONFIGURED} removed" in str(trace)
-        rows = await agent.pods()
+        async with asyncio.timeout(120):
+            while f"image {CONFIGURED} removed" not in str(await agent.ask("/glass/v1/agent/trace")):
+                await asyncio.sleep(0.1)
+        rows = await agent.wait_for(lambda rows: "web" in rows)
         assert rows["web"]["restarts"] == 0

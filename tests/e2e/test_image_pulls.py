@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -82,9 +83,11 @@ async def runs(agent: Agent, manifest: dict[str, Any]) -> str:
     deadline = time.monotonic() + 120
     while True:
         for log in agent.logs.glob(f"default_{name}-{NODE}_*/main/0.log"):
-            if lines := log.read_text().splitlines():
-                return lines[0].split(" F ", 1)[1]
+            line, end, _ = log.read_text().partition("\n")
+            if end:
+                return line.split(" F ", 1)[1]
         assert time.monotonic() < deadline
+        await asyncio.sleep(0.1)
 
 
 async def waits(agent: Agent, name: str, reason: str) -> str:
@@ -98,6 +101,7 @@ async def waits(agent: Agent, name: str, reason: str) -> str:
             for container in seen["containers"]:
                 if container.get("reason") == reason:
                     return str(container["message"])
+        await asyncio.sleep(0.1)
     raise AssertionError(f"not {reason}: {json.dumps(seen, indent=1)}\n{agent.tail_of_log()}")
 
 
@@ -138,8 +142,7 @@ async def test_a_plugin_gives_the_password_and_only_for_a_pull(
     assert requests(tmp_path) == [asked]
     assert await runs(agent, pod_of_image("present", image)) == "secret app"
     assert requests(tmp_path) == [asked]
-    own = [agent.log, *(path for path in Path(agent.root, "glasslet").rglob("*") if path.is_file())]
-    assert not [path for path in own if b"hunter2" in path.read_bytes()]
+    assert [path for path, content in agent.own_files() if b"hunter2" in content] == []
 
 
 async def test_a_wrong_password_is_told_held_back_and_tried_again(
@@ -157,10 +160,11 @@ async def test_a_wrong_password_is_told_held_back_and_tried_again(
     assert f'failed to pull and unpack image "{image}"' in message
     assert "401 Unauthorized" in message or "authorization failed" in message
     assert "wrong" not in message
-    why = await agent.ask(f"/glass/v1/pods/default/app-{NODE}/why")
-    assert image in why["sentence"]
+    async with asyncio.timeout(120):
+        while image not in (await agent.ask(f"/glass/v1/pods/default/app-{NODE}/why"))["sentence"]:
+            await asyncio.sleep(0.1)
     (tmp_path / "password").write_text("hunter2")
-    await agent.wait_for(lambda rows: rows["app"].get("ready") == 1, seconds=120)
+    await agent.wait_for(lambda rows: rows.get("app", {}).get("ready") == 1, seconds=120)
     assert len(requests(tmp_path)) >= 2
 
 

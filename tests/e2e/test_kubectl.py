@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -55,20 +55,26 @@ def shell(controlplane: ControlPlane, cluster_agent: Agent) -> str:
     return "shell"
 
 
-def kubectl(plane: ControlPlane, verb: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """One that goes on while the test does other things."""
-    return subprocess.Popen(
+@contextmanager
+def kubectl(plane: ControlPlane, verb: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One that goes on while the body does other things."""
+    with subprocess.Popen(
         ["kubectl", verb, "--kubeconfig", plane.kubeconfig, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
+    ) as running:
+        try:
+            yield running
+        except BaseException:
+            running.kill()
+            raise
 
 
 def exit_code(plane: ControlPlane, verb: str, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, bytes]:
     """Exit code, output and errors."""
     with kubectl(plane, verb, *arguments) as running:
-        out, err = running.communicate(stdin, timeout=60)
+        out, err = running.communicate(stdin, timeout=150)
         return running.returncode, out, err
 
 
@@ -89,10 +95,12 @@ def test_run_with_rm_and_stdin_gives_the_output_of_the_command(
     arguments = ("once", f"--image={BUSYBOX}", "--restart=Never", "-i", "--rm", "--quiet", "--", "sh", "-c")
     code, out, err = exit_code(controlplane, "run", *arguments, "cat; exit 3", stdin=b"some words\n")
     assert (code, out) == (3, b"some words\n"), err
-    assert controlplane.get("pod", "once") is None
+    controlplane.wait_for("once", lambda found: found is None)
 
 
 def test_describe_shows_the_events_of_a_start_in_their_order(controlplane: ControlPlane, shell: str) -> None:
+    for reason in ("Scheduled", "Pulled", "Created", "Started"):
+        controlplane.wait_for_event(shell, reason)
     text = controlplane.kubectl("describe", "pod", shell)
     events = re.findall(r"^  Normal\s+(\w+)", text.partition("Events:")[2], re.MULTILINE)
     assert events == ["Scheduled", "Pulled", "Created", "Started"]
@@ -130,6 +138,7 @@ def test_logs_of_the_instance_before(controlplane: ControlPlane, cluster_agent: 
     controlplane.wait_for(
         "again", lambda found: found and restarts(found) == 1 and "running" in container(found)["state"]
     )
+    wait_until(lambda: controlplane.kubectl("logs", "again"))
     now = controlplane.kubectl("logs", "again")
     before = controlplane.kubectl("logs", "again", "--previous")
     assert len(now) == len(before) == 37
@@ -145,9 +154,13 @@ def test_logs_of_an_instance_that_never_was_are_an_error(controlplane: ControlPl
 def test_logs_can_be_cut_by_time_lines_and_bytes(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.apply(api_pod("talker", TALKER))
     controlplane.wait_for("talker", is_ready)
-    time.sleep(5)
+    # Until it has written for longer than that.
+    recent: list[str] = []
+    deadline = time.monotonic() + 120
+    while recent[:1] in ([], ["line 0"]):
+        assert time.monotonic() < deadline, recent
+        recent = controlplane.kubectl("logs", "talker", "--since=3s").splitlines()
     everything = controlplane.kubectl("logs", "talker").splitlines()
-    recent = controlplane.kubectl("logs", "talker", "--since=3s").splitlines()
     assert 0 < len(recent) < len(everything)
     assert everything[0] == "line 0"
     assert len(controlplane.kubectl("logs", "talker", "--tail=2").splitlines()) == 2
@@ -190,12 +203,14 @@ def test_port_forward_reaches_a_server_of_the_pod(controlplane: ControlPlane, cl
     command = "mkdir /www; echo page > /www/index.html; exec httpd -f -p 127.0.0.1:8080 -h /www"
     controlplane.apply(api_pod("serves", command))
     controlplane.wait_for("serves", is_ready)
+    page_inside = ("exec", "serves", "--", "wget", "-q", "-O", "-", "http://127.0.0.1:8080/index.html")
+    wait_until(lambda: controlplane.kubectl(*page_inside, check=False) == "page\n")
     port = free_port()
     with kubectl(controlplane, "port-forward", "pod/serves", f"{port}:8080") as forwarding:
         assert forwarding.stdout is not None
         assert b"Forwarding from" in forwarding.stdout.readline()
         for _ in range(3):
-            with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=10) as page:
+            with urlopen(f"http://127.0.0.1:{port}/index.html", timeout=60) as page:
                 assert page.read() == b"page\n"
         forwarding.send_signal(signal.SIGINT)
 
@@ -259,14 +274,18 @@ def test_the_proxy_of_the_node_answers(controlplane: ControlPlane, shell: str) -
     pods = json.loads(raw("pods"))
     assert pods["kind"] == "PodList"
     assert shell in {pod["metadata"]["name"] for pod in pods["items"]}
-    metrics = raw("metrics")
-    assert re.search(r"^kubelet_running_pods [1-9]", metrics, re.MULTILINE)
-    assert "kubernetes_build_info{" in metrics
-    for counted in ("pod_start_sli_duration_seconds", "pod_worker_start_duration_seconds", "containers_per_pod_count"):
-        assert re.search(rf"^kubelet_{counted}_count [1-9]", metrics, re.MULTILINE)
-    assert re.search(r'^kubelet_started_containers_total{container_type="container"} [1-9]', metrics, re.MULTILINE)
+    counted = ("pod_start_sli_duration_seconds", "pod_worker_start_duration_seconds", "containers_per_pod_count")
+    wanted = ["running_pods", 'started_containers_total{container_type="container"}', *(f"{n}_count" for n in counted)]
+
+    def all_counted() -> bool:
+        metrics = raw("metrics")
+        return all(re.search(rf"^kubelet_{re.escape(name)} [1-9]", metrics, re.MULTILINE) for name in wanted)
+
+    # Some are when the API server has told of the pod's start.
+    wait_until(all_counted)
+    assert "kubernetes_build_info{" in raw("metrics")
     assert json.loads(raw("stats/summary"))["node"]["nodeName"] == NODE
-    assert "container_cpu_usage_seconds_total" in raw("metrics/cadvisor")
+    wait_until(lambda: "container_cpu_usage_seconds_total" in raw("metrics/cadvisor"))
 
 
 def container(found: Plain) -> Plain:

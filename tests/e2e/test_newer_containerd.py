@@ -153,7 +153,8 @@ def test_containers_find_what_their_pods_ask_for(plane: ControlPlane, agent: Age
     # behaviours.md §30: "Volume mounts of user namespace pods carry uid and gid mappings."
     plane.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "some"}, "data": {"key": "value"}})
     plane.apply(*map(telling_pod, TELLING))
-    wait_until(lambda: all(phase(plane.pods()[one.name]) in ("Succeeded", "Failed") for one in TELLING))
+    names = {one.name for one in TELLING}
+    wait_until(lambda: {name for name, pod in plane.pods().items() if phase(pod) in ("Succeeded", "Failed")} >= names)
     found = plane.pods()
     said = {one.name: words(found[one.name]) for one in TELLING}
     assert {one.name: said[one.name] for one in TELLING if not re.fullmatch(one.says, said[one.name])} == {}
@@ -196,13 +197,13 @@ def test_ids_last_as_long_as_the_pod(plane: ControlPlane, agent: Agent, runtime:
     assert found is not None
     file = agent.root / "pods" / found["metadata"]["uid"] / "userns"
     [mapping] = json.loads(file.read_text())["uidMappings"]
-    assert plane.kubectl("logs", "lasting").split() == ["0", str(mapping["hostId"]), "65536"]
+    wait_until(lambda: plane.kubectl("logs", "lasting").split() == ["0", str(mapping["hostId"]), "65536"])
     agent.kill()
     agent.start()
     runtime.kill_task(main(found)["containerID"].removeprefix("containerd://"))
     again = plane.wait_for("lasting", lambda pod: is_ready(pod) and main(pod)["restartCount"] == 1)
     assert again is not None
-    assert plane.kubectl("logs", "lasting").split() == ["0", str(mapping["hostId"]), "65536"]
+    wait_until(lambda: plane.kubectl("logs", "lasting").split() == ["0", str(mapping["hostId"]), "65536"])
     plane.kubectl("delete", "pod", "lasting")
     wait_until(lambda: not file.exists())
 
@@ -212,7 +213,9 @@ def test_a_container_is_stopped_with_the_signal_of_its_pod(plane: ControlPlane, 
     # ContainerStopSignals, alpha, off)"
     loop = "while :; do sleep 1000 & wait; done"
     pod = api_pod(
-        "signalled", f"trap 'echo usr1 >/v/said; exit 0' USR1; trap 'echo term >/v/said; exit 0' TERM; {loop}"
+        "signalled",
+        f"trap 'echo usr1 >/v/said; exit 0' USR1; trap 'echo term >/v/said; exit 0' TERM; echo set; {loop}",
+        terminationGracePeriodSeconds=60,
     )
     pod["spec"] |= {"os": {"name": "linux"}, "volumes": [{"name": "v", "hostPath": {"path": str(tmp_path)}}]}
     pod["spec"]["containers"][0] |= {"lifecycle": {"stopSignal": "SIGUSR1"}, **mounts(v="/v")}
@@ -220,6 +223,7 @@ def test_a_container_is_stopped_with_the_signal_of_its_pod(plane: ControlPlane, 
     found = plane.wait_for("signalled", is_ready)
     assert found is not None
     assert main(found)["stopSignal"] == "SIGUSR1"
+    wait_until(lambda: plane.kubectl("logs", "signalled") == "set\n")
     plane.kubectl("delete", "pod", "signalled")
     assert (tmp_path / "said").read_text() == "usr1\n"
 
@@ -267,9 +271,12 @@ def test_a_resize_reaches_kernel_status_and_runtime(plane: ControlPlane, agent: 
     plane.kubectl("patch", "pod", "grows", "--subresource", "resize", "-p", json.dumps(patch))
     plane.wait_for("grows", lambda pod: main(pod).get("resources") == resources("200m", "96Mi"))
     told = 'kubelet_runtime_operations{}_total{{operation_type="update_podsandbox_resources"}}'
-    metrics = plane.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/metrics")
-    assert f"{told.format('')} 1" in metrics
-    assert told.format("_errors") not in metrics
+
+    def metrics() -> str:
+        return plane.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/metrics")
+
+    wait_until(lambda: f"{told.format('')} 1" in metrics())
+    assert told.format("_errors") not in metrics()
 
 
 def resources(cpu: str, memory: str) -> Plain:

@@ -30,7 +30,7 @@ from tests.fakes.runtime import FakeRuntime
 
 pytestmark = pytest.mark.timeout(300)
 
-SECONDS = 60.0
+SECONDS = 120.0
 """Until which something is there, on a machine that is busy."""
 
 

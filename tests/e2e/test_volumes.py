@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
+from tests.e2e.test_config_data import text_of
 from tests.fakes.agent import FOR_EVER, Agent
 from tests.fakes.cgroups import RealRoot, real_root
 from tests.fakes.containerd import PrivateContainerd
@@ -83,8 +84,7 @@ def assert_nothing_left(agent: Agent, root: RealRoot, names: str, uids: set[str]
     assert mounted_below(agent.root) == []
     until(lambda: root.pods() == {})
     until(lambda: not any(uid in name for name in os.listdir(agent.logs) for uid in uids))
-    links = Path("/var/log/containers")
-    assert [link for link in (links.iterdir() if links.exists() else ()) if link.name.startswith(names)] == []
+    until(lambda: not [link for link in agent.log_links() if link.name.startswith(names)])
 
 
 def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
@@ -108,7 +108,7 @@ def test_fifty_config_maps_in_each_of_five_pods_follow_and_leave_nothing(
     assert len(shown) == PODS * MAPS
     assert {path.read_text() for path in shown} == {"old"}
     controlplane.apply(*(config_map(number, "new") for number in range(MAPS)))
-    until(lambda: {path.read_text() for path in shown} == {"new"})
+    until(lambda: {text_of(path) for path in shown} == {"new"})
     inside = controlplane.kubectl("exec", "many-0", "--", "sh", "-c", "cat /etc/v*/key")
     assert inside.strip() == "new" * MAPS
 

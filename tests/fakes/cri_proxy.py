@@ -100,17 +100,21 @@ def fail_with(*codes: grpc.StatusCode) -> Spoil:
 
 @dataclass
 class Fault:
-    """What happens to calls: all of a verb ("" is any), of those the ones that hold `about`, of those this share."""
+    """What happens to calls: all of a verb ("" is any), of those the ones that hold `about` and nothing of
+    `others_than`, of those this share."""
 
     spoil: Spoil
     verb: str = ""
     about: bytes = b""
     share: float = 1.0
     verbs: frozenset[str] = field(default_factory=frozenset)
+    others_than: frozenset[bytes] = field(default_factory=frozenset)
 
     def hits(self, verb: str, request: bytes, dice: random.Random) -> bool:
         """Whether it is this call's turn."""
         if self.verb not in ("", verb) or (self.verbs and verb not in self.verbs) or self.about not in request:
+            return False
+        if any(part in request for part in self.others_than):
             return False
         return self.share >= 1 or dice.random() < self.share
 

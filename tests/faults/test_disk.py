@@ -15,7 +15,7 @@ from tests.fakes.containerd import PrivateContainerd
 from tests.faults.table import LONG, Row, sized
 from tests.faults.world import gone, healthz, ready, restarts, running_twice, started
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(900 if LONG else 300)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(900 if LONG else 600)]
 STEADY = tuple(f"steady-{number}" for number in range(sized(2, 10)))
 SIZE = 48
 """MiB: the record wants 32 free."""
@@ -72,14 +72,18 @@ async def has_steady_pods(agent: Agent) -> None:
     await agent.wait_until_ready()
     for name in STEADY:
         pod = busybox_pod(name)
-        pod["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+        pod["spec"]["containers"][0]["readinessProbe"] = {
+            "exec": {"command": ["true"]},
+            "periodSeconds": 1,
+            "timeoutSeconds": 60,
+        }
         agent.put(pod)
     await agent.wait_for(ready(*STEADY))
 
 
 async def until_told(agent: Agent, words: str) -> None:
     """Until the log has a finding with these words."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not any(words in line for line in agent.log.read_text(errors="replace").splitlines()):
             await asyncio.sleep(0.1)
 
@@ -88,7 +92,7 @@ async def until_why_says(agent: Agent, name: str, words: str) -> None:
     """Raises AssertionError with what it says instead."""
     verdict = None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while words not in str(verdict):
                 await asyncio.sleep(0.1)
                 verdict = await agent.ask(f"/glass/v1/pods/default/{name}-{NODE}/why")
@@ -111,7 +115,7 @@ async def test_a_full_disk_stops_nothing_that_runs_and_is_over_when_there_is_roo
         agent.put(busybox_pod("waiting"))
         rows = await agent.wait_for(lambda rows: "waiting" in rows)
         await until_told(agent, "No space left on device")
-        rows = await agent.pods()
+        rows = await agent.wait_for(lambda rows: "waiting" in rows)
         assert rows["waiting"]["ready"] == 0
         assert ready(*STEADY)(rows)
         assert healthz(agent) == 200
@@ -127,7 +131,7 @@ async def test_a_full_disk_stops_nothing_that_runs_and_is_over_when_there_is_roo
         await agent.wait_for(gone(STEADY[0]))
         row.holds("pods can be removed")
         ballast.unlink()
-        rows = await agent.wait_for(ready("waiting", *STEADY[1:]))
+        rows = await agent.wait_for(ready("waiting", *STEADY[1:]), seconds=240)
         assert restarts(rows, *STEADY[1:]) == {}
         assert (await started(containerd, *STEADY[1:])).items() <= before.items()
         assert await running_twice(containerd) == []
@@ -149,7 +153,7 @@ async def test_a_root_directory_that_cannot_be_written_stops_nothing_that_runs(
         rows = await agent.wait_for(lambda rows: "waiting" in rows)
         await until_told(agent, "Read-only file system")
         await asyncio.sleep(sized(3, 60))
-        rows = await agent.pods()
+        rows = await agent.wait_for(lambda rows: "waiting" in rows)
         assert ready(*STEADY)(rows)
         assert rows["waiting"]["ready"] == 0
         await until_why_says(agent, "waiting", "Read-only file system")
@@ -165,7 +169,7 @@ async def test_a_root_directory_that_cannot_be_written_stops_nothing_that_runs(
         row.holds("an agent that starts says why it cannot, and touches nothing")
         make_writable(agent.root)
         agent.start()
-        rows = await agent.wait_for(ready("waiting", *STEADY))
+        rows = await agent.wait_for(ready("waiting", *STEADY), seconds=240)
         assert restarts(rows, *STEADY) == {}
         assert await started(containerd, *STEADY) == before
         row.holds("it goes on when it can be written", "no restart")

@@ -18,7 +18,7 @@ from tests.fakes.cri_proxy import CRIProxy, Fault, Spoil, empty, fail_with, garb
 from tests.faults.table import LONG, Row, sized
 from tests.faults.world import gone, health_of, healthz, ready, restarts, running_twice, started
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(1800 if LONG else 300)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(1800 if LONG else 600)]
 
 STEADY = tuple(f"steady-{number}" for number in range(sized(2, 10)))
 ALWAYS = ("CreateContainer", "ContainerStatus")
@@ -58,12 +58,14 @@ async def waits_of(agent: Agent, name: str) -> Iterator[str]:
 async def test_a_call_that_hangs_holds_its_pod_only(
     containerd: PrivateContainerd, tmp_path: Path, row: Row, verb: str
 ) -> None:
-    async with proxied(containerd, tmp_path) as (agent, proxy):
+    # Longer than it may take until the call ends: the agent is not to give it up meanwhile.
+    async with proxied(containerd, tmp_path, runtimeRequestTimeout="15m") as (agent, proxy):
         before = await started(containerd, *STEADY)
         row.did(f"{verb} of one pod hangs")
         if verb in ("StartContainer", "ContainerStatus"):
-            # Such a request names the container only: the next one is taken, and it is the stuck pod's.
-            proxy.add(Fault(once(hang), verb=verb))
+            # Such a request names the container only: the next one about another is taken, and it is the stuck pod's.
+            others_than = frozenset(container.encode() for container, _ in before.values())
+            proxy.add(Fault(once(hang), verb=verb, others_than=others_than))
         else:
             proxy.add(Fault(hang, verb=verb, about=f"stuck-{NODE}".encode()))
         agent.put(busybox_pod("stuck"))
@@ -143,7 +145,7 @@ async def test_calls_of_all_kinds_that_are_spoiled_delay_only(
         row.holds("nothing runs twice meanwhile", "healthz ok")
         proxy.heal()
         began = time.monotonic()
-        rows = await agent.wait_for(lambda rows: ready(*coming, *STEADY)(rows) and gone(*leaving)(rows))
+        rows = await agent.wait_for(lambda rows: ready(*coming, *STEADY)(rows) and gone(*leaving)(rows), seconds=300)
         row.figure("calls spoiled", proxy.spoiled.total())
         row.figure("right after s", time.monotonic() - began)
         assert restarts(rows, *STEADY) == {}

@@ -15,7 +15,7 @@ from tests.fakes.containerd import PrivateContainerd
 from tests.faults.table import Row
 from tests.faults.world import healthz, ready, restarts, started
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 
 
 def state_files(agent: Agent) -> dict[str, Path]:
@@ -66,7 +66,11 @@ async def test_damaged_state_files_cost_a_finding_each(containerd: PrivateContai
     with agent_on(containerd, tmp_path) as agent:
         await agent.wait_until_ready()
         pod = busybox_pod("steady")
-        pod["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+        pod["spec"]["containers"][0]["readinessProbe"] = {
+            "exec": {"command": ["true"]},
+            "periodSeconds": 1,
+            "timeoutSeconds": 60,
+        }
         agent.put(pod)
         await agent.wait_for(ready("steady"))
         before = await started(containerd, "steady")
@@ -81,12 +85,11 @@ async def test_damaged_state_files_cost_a_finding_each(containerd: PrivateContai
             rows = await agent.wait_for(ready("steady"))
             assert restarts(rows, "steady") == {}
             assert await started(containerd, "steady") == before
-            log = agent.log.read_text(errors="replace").splitlines()
-            told = [line for line in log if '"finding"' in line]
+            await agent.wait_for(lambda _: all(findings(agent, name) for name in files))
             for name in files:
-                assert len([line for line in told if name in line]) == 1, (damage, name, told)
+                assert len(findings(agent, name)) == 1, (damage, findings(agent))
             assert healthz(agent) == 200
-            assert not any("Traceback" in line for line in log), damage
+            assert "Traceback" not in agent.log.read_text(errors="replace"), damage
         row.holds("agent starts", "no restart", "one finding for each", "healthz ok", "no traceback")
         # What was there is kept for a person to look at, and newly written state is good.
         for path in files.values():
@@ -96,10 +99,17 @@ async def test_damaged_state_files_cost_a_finding_each(containerd: PrivateContai
         agent.start()
         await agent.wait_until_ready()
         await agent.wait_for(ready("steady"))
-        again = [line for line in agent.log.read_text().splitlines() if '"finding"' in line and "records" not in line]
+        again = [line for line in findings(agent) if "records" not in line]
         assert [line for line in again if any(name in line for name in files)] == []
         assert await started(containerd, "steady") == before
         row.holds("nothing more is said at the next start")
+
+
+def findings(agent: Agent, words: str = "") -> list[str]:
+    """Those with these words in the log."""
+    return [
+        line for line in agent.log.read_text(errors="replace").splitlines() if '"finding"' in line and words in line
+    ]
 
 
 def damage_all(agent: Agent, damage: Callable[[Path], None]) -> None:

@@ -72,7 +72,7 @@ def healthz(agent: Agent) -> int:
 def health_of(agent: Agent, path: str = "/healthz", *, port: int | None = None) -> tuple[int, str]:
     """Status and text of an answer of the health port, or of another one."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port or agent.healthz_port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port or agent.healthz_port}{path}", timeout=60) as answer:
             return int(answer.status), answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
