@@ -160,7 +160,7 @@ async def killed_and_taken_up(machine: Machine, at: int, *, by_the_source: bool)
     assert [process.poll() for process in running[:1]] == [None] * len(running[:1]), "the other pod runs on"
     await agent.pods.remove(pod_ref(OTHER))
     assert machine.left() == set()
-    assert [process.wait(10) for process in running] == [-9] * len(running)
+    assert [process.wait(60) for process in running] == [-9] * len(running)
     return steps.dead
 
 

@@ -66,7 +66,7 @@ async def run(action: HTTPGetAction, port: int, *, ip: str = "127.0.0.1") -> Non
     hooks = HookRunner(runtime=FakeRuntime(), recorder=Record(clock=SystemClock()), pod_ip=lambda _: ip)
     one = container(ports=(ContainerPort(name="web", container_port=port),))
     handler = LifecycleHandler(http_get=action)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await hooks.run(handler, name="postStart", pod=pod(one), container=one, instance=ContainerID("main-0"))
 
 

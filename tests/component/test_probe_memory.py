@@ -53,7 +53,7 @@ async def agent(folder: Path) -> AsyncIterator[Run]:
 
 async def written(folder: Path, before: bytes = b"") -> bytes:
     """The file, once it is another than before."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not (folder / "probes").exists() or (folder / "probes").read_bytes() == before:
             await asyncio.sleep(0.005)
     return (folder / "probes").read_bytes()
@@ -153,7 +153,7 @@ async def test_a_disk_that_takes_nothing_is_tried_again(tmp_path: Path) -> None:
     async with agent(folder) as run:
         run.passing = {ONE: READY}
         run.memory.changed()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not run.record.findings():
                 await asyncio.sleep(0.005)
         assert "cannot be written" in run.record.findings()[0]

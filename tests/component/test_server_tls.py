@@ -166,7 +166,7 @@ async def test_handshake_that_is_not_made_is_given_up(files: TLSFiles) -> None:
     limits = ConnectionLimits(handshake_seconds=0.2, shutdown_seconds=0.1)
     async with serving(tls=tls.context, limits=limits) as running:
         client = await running.client()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             assert await client.ended()
 
 

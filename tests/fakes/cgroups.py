@@ -53,7 +53,7 @@ class RealRoot:
         return self
 
     def __exit__(self, *_: object) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not self.tree.remove(self.path) and time.monotonic() < deadline:
             self.tree.thaw(self.path)
             kill_processes(lambda: self.tree.processes(self.path))

@@ -13,14 +13,14 @@ from glasslet.host.cgroup_processes import kill_processes
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"]) as one:
+    with subprocess.Popen(["sleep", "600"]) as one:
         yield one
         one.kill()
 
 
 def test_what_is_listed_is_killed(process: subprocess.Popen[bytes]) -> None:
     assert kill_processes(lambda: {process.pid}) == ()
-    assert process.wait(10) == -9
+    assert process.wait(60) == -9
 
 
 def test_a_process_that_is_no_longer_listed_lives(process: subprocess.Popen[bytes]) -> None:
