@@ -185,7 +185,7 @@ async def test_watch_of_a_node_tells_the_life_of_its_pods(client: APIClient) -> 
             if event.kind is WatchKind.DELETED:
                 return
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
         group.create_task(follow())
         await client.create(PODS, bound(), Pod)
         await client.patch(PATH, {"metadata": {"labels": {"a": "b"}}}, Pod)

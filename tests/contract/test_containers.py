@@ -55,7 +55,7 @@ async def test_term_within_the_grace_lets_the_program_choose_its_exit_code(world
     _, pod, container = await world.run(GREETING)
     await world.until_it_spoke(pod)
 
-    await world.runtime.stop_container(container, 10)
+    await world.runtime.stop_container(container, 60)
 
     seen = await world.runtime.container_status(container)
     assert (seen.phase, seen.exit_code) == (ContainerPhase.EXITED, 7)

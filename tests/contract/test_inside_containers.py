@@ -19,7 +19,7 @@ NOBODY = ContainerID("0" * 64)
 async def test_a_command_gives_its_output_and_exit_code(world: World) -> None:
     _, _, container = await world.run(OBEDIENT)
 
-    result = await world.runtime.exec_sync(container, ECHO_AND_FAIL, 5)
+    result = await world.runtime.exec_sync(container, ECHO_AND_FAIL, 60)
 
     assert (result.stdout, result.stderr, result.exit_code) == (b"out\n", b"err\n", 4)
 
@@ -37,7 +37,7 @@ async def test_a_command_that_takes_too_long_times_out(world: World) -> None:
     with pytest.raises(ExecTimeout):
         await world.runtime.exec_sync(container, SLOW, 1)
 
-    assert asyncio.get_running_loop().time() - started < 25
+    assert asyncio.get_running_loop().time() - started < 100
 
 
 async def test_no_command_runs_in_what_has_exited(world: World) -> None:
@@ -45,12 +45,12 @@ async def test_no_command_runs_in_what_has_exited(world: World) -> None:
     await world.until(container, lambda c: c.phase is ContainerPhase.EXITED)
 
     with pytest.raises(RuntimeCallError):
-        await world.runtime.exec_sync(container, ECHO_AND_FAIL, 5)
+        await world.runtime.exec_sync(container, ECHO_AND_FAIL, 60)
 
 
 async def test_no_command_runs_in_what_is_not_there(world: World) -> None:
     with pytest.raises(NotFound):
-        await world.runtime.exec_sync(NOBODY, ECHO_AND_FAIL, 5)
+        await world.runtime.exec_sync(NOBODY, ECHO_AND_FAIL, 60)
 
 
 async def test_sessions_have_addresses(world: World) -> None:

@@ -16,16 +16,23 @@ from tests.contract.worlds import OBEDIENT, World, exits
 
 @asynccontextmanager
 async def listening(world: World) -> AsyncIterator[asyncio.Queue[RuntimeHint]]:
-    """Hints while the body runs; begins once the stream is open."""
+    """Hints while the body runs; begins once something that happened was heard: the stream is surely open by then."""
     heard: asyncio.Queue[RuntimeHint] = asyncio.Queue()
+    open_by_now = asyncio.Event()
 
     async def listen() -> None:
         async for hint in world.runtime.hints():
             heard.put_nowait(hint)
+            if hint.id is not None:
+                open_by_now.set()
 
     async with asyncio.TaskGroup() as group:
         listener = group.create_task(listen())
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0)
+        async with asyncio.timeout(120):
+            while not open_by_now.is_set():
+                await world.run_pod()
+                await asyncio.wait({group.create_task(open_by_now.wait())}, timeout=5)
         yield heard
         listener.cancel()
 

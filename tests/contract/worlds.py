@@ -39,10 +39,10 @@ def shell(line: str) -> tuple[str, ...]:
 
 
 ECHO_AND_FAIL = shell("echo out; echo err >&2; exit 4")
-SLOW = ("/bin/sleep", "30")
+SLOW = ("/bin/sleep", "300")
 _COMMANDS = {
     " ".join(ECHO_AND_FAIL): Command(exit_code=4, stdout=b"out\n", stderr=b"err\n"),
-    " ".join(SLOW): Command(takes=30),
+    " ".join(SLOW): Command(takes=300),
 }
 OBEDIENT = Behaviour(
     shell("trap 'exit 7' TERM; while :; do sleep 1 & wait $!; done"), Program(term_code=7, commands=_COMMANDS)

@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from glasslet.cli.processes import command_line
 from glasslet.cli.state_dir import StateDir
+from glasslet.record.archive import Archive
 from tests.fakes.containerd import images_script, missing_requirement
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 
 STAYS = """
 apiVersion: v1
@@ -38,7 +40,15 @@ spec:
   - {name: main, image: "docker.io/library/busybox:1.36", command: [sh, -c, "echo about to fail; exit 3"]}
 """
 GLASSLET = [sys.executable, "-c", "from glasslet.cli.app import main; main()"]
-UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "60")
+UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "120")
+
+
+def eventually(happened: Callable[[], object], seconds: float = 120.0) -> None:
+    """Asks until it is so."""
+    until = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < until, "did not happen"
+        time.sleep(0.05)
 
 
 class Machine:
@@ -58,7 +68,7 @@ class Machine:
         """Runs the command to its end."""
         environment = {**os.environ, "GLASSLET_ROOT": str(self.state.root_dir)}
         return subprocess.run(
-            [*GLASSLET, *words], input=stdin, env=environment, capture_output=True, check=False, timeout=120
+            [*GLASSLET, *words], input=stdin, env=environment, capture_output=True, check=False, timeout=240
         )
 
     def up(self, *words: str) -> subprocess.CompletedProcess[bytes]:
@@ -72,16 +82,30 @@ class Machine:
 
     def pod(self, name: str) -> dict:
         """The row of a pod in `ps`."""
-        pods = json.loads(self.run("ps", "-o", "json").stdout)["pods"]
-        return next(pod for pod in pods if pod["name"] == f"{name}-here")
+        (row,) = self.rows(name)
+        return row
+
+    def rows(self, name: str) -> list[dict]:
+        """The row of a pod in `ps`, if there is one."""
+        rows = json.loads(self.run("ps", "-o", "json").stdout)["pods"]
+        return [row for row in rows if row["name"] == f"{name}-here"]
+
+    def end_agent(self, number: signal.Signals) -> None:
+        """Sends the signal and waits for the end."""
+        pid = int(self.state.agent_pid.read_text())
+        os.kill(pid, number)
+        eventually(lambda: not command_line(pid))
 
     def why_until(self, name: str, words: str) -> str:
         """What `why` says once it says these words: a pod that crashes runs in between."""
         said = ""
-        for _ in range(60):
-            if words in (said := self.run("why", name).stdout.decode()):
-                break
-        assert words in said
+
+        def says_so() -> bool:
+            nonlocal said
+            said = self.run("why", name).stdout.decode()
+            return words in said
+
+        eventually(says_so)
         return said
 
     def main_container(self, name: str) -> dict:
@@ -135,6 +159,7 @@ def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> 
     why = machine.why_until("crashes", "last words  about to fail")
     assert "exited with code 3" in why
 
+    eventually(lambda: machine.run("logs", "stays").stdout)  # it is ready before it has said a word
     assert machine.run("logs", "stays").stdout == b"hello\n"
     assert machine.run("exec", "stays", "--", "sh", "-c", "exit 7").returncode == 7
     assert machine.run("exec", "-i", "stays", "--", "cat", stdin=b"in and out").stdout == b"in and out"
@@ -149,8 +174,9 @@ def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> 
 def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Machine) -> None:
     machine.up(str(machine.pods))
     before = machine.main_container("stays")
-    time.sleep(0.5)  # what was recorded last is written within a quarter of a second
-    os.kill(int(machine.state.agent_pid.read_text()), signal.SIGKILL)
+    written = Archive(machine.state.root_dir / "glasslet" / "records")
+    eventually(lambda: any(ref.name == "stays-here" for ref in written.pods()))
+    machine.end_agent(signal.SIGKILL)
     down = machine.run("ps")
     assert down.returncode == 3
     assert machine.run("trace", "stays").returncode == 0
@@ -165,7 +191,7 @@ def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Ma
 def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
     machine.up(str(machine.pods))
     container = machine.main_container("stays")["id"]
-    os.kill(int(machine.state.agent_pid.read_text()), signal.SIGTERM)
+    machine.end_agent(signal.SIGTERM)
     foreground = subprocess.Popen(
         [*GLASSLET, "up", "--state", str(machine.state.path), *UP[:-2]], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -175,7 +201,7 @@ def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
         assert line, foreground.communicate()[1]
         line = foreground.stdout.readline()
     foreground.send_signal(signal.SIGINT)
-    out, _ = foreground.communicate(timeout=30)
+    out, _ = foreground.communicate(timeout=120)
     assert foreground.returncode == 0
     assert b"its pods run on" in out
     machine.up()
@@ -187,12 +213,9 @@ def test_a_file_that_joins_a_followed_folder_starts_its_pod(machine: Machine) ->
     (machine.pods / "later.yaml").write_text(STAYS.replace("stays", "later"))
     up = machine.up(str(machine.pods))
     assert b"runs already" in up.stdout
-    assert machine.pod("later")["isReady"]
+    eventually(lambda: [pod["isReady"] for pod in machine.rows("later")] == [True])
     assert machine.run("down", "--state", str(machine.state.path), str(machine.pods / "later.yaml")).returncode == 0
-    until = time.monotonic() + 30
-    while any(pod["name"] == "later-here" for pod in json.loads(machine.run("ps", "-o", "json").stdout)["pods"]):
-        assert time.monotonic() < until
-        time.sleep(0.2)
+    eventually(lambda: not machine.rows("later"))
     assert machine.pod("stays")["isReady"]
 
 
@@ -205,6 +228,9 @@ def test_pods_that_never_settle_are_told_with_exit_code_4(machine: Machine) -> N
         )
     )
     archive = ("--image-archive", str(machine.archive))
-    up = machine.run("up", str(machine.pods), "--state", str(machine.state.path), *archive, *UP[:-1], "4", "--detach")
+    up_for = ("up", str(machine.pods), "--state", str(machine.state.path), *archive, "--detach", *UP[:-1])
+    machine.run(*up_for, "0")
+    eventually(lambda: any("init container first runs" in row["now"] for row in machine.rows("stays")))
+    up = machine.run(*up_for, "4")
     assert up.returncode == 4
     assert b"not settled after 4 s: default/stays-here (init container first runs (1 of 1))" in up.stderr

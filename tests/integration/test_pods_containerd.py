@@ -130,7 +130,7 @@ class RealAgent:
     def restarts(self, uid: str) -> list[int]:
         return [status.restart_count for status in self.statuses.newest(uid).container_statuses]
 
-    async def until(self, happened: Callable[[], object], seconds: float = 60.0) -> None:
+    async def until(self, happened: Callable[[], object], seconds: float = 120.0) -> None:
         try:
             async with asyncio.timeout(seconds):
                 while not happened():
@@ -234,7 +234,7 @@ async def test_agents_killed_during_a_rollout_restart_no_container(connection: C
             await asyncio.sleep(0.05 + 0.013 * turn)
     async with running_agent(connection, tmp_path) as agent:
         agent.add(*pods)
-        await agent.until(lambda: all(agent.ready(one.metadata.uid) for one in pods), seconds=120)
+        await agent.until(lambda: all(agent.ready(one.metadata.uid) for one in pods), seconds=200)
         for one in pods:
             observed = await agent.observed.refresh(PodUID(one.metadata.uid))
             assert observed is not None
@@ -243,7 +243,7 @@ async def test_agents_killed_during_a_rollout_restart_no_container(connection: C
             ran = [c.name for c in observed.containers if c.started_at is not None]
             assert sorted(ran) == ["main", "second", "setup", "side"], "each ran once"
         agent.remove(*pods)
-        await agent.until(lambda: all(agent.gone(one.metadata.uid) for one in pods), seconds=120)
+        await agent.until(lambda: all(agent.gone(one.metadata.uid) for one in pods), seconds=200)
 
 
 async def test_orphans_of_an_earlier_agent_are_removed(connection: CRIConnection, tmp_path: Path) -> None:

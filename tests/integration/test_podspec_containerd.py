@@ -127,7 +127,7 @@ class RealPod:
 
     async def says(self, container: ContainerID, script: str) -> str:
         """Standard output of a shell script inside."""
-        result = await self.runtime.exec_sync(container, ("/bin/sh", "-c", script), 10)
+        result = await self.runtime.exec_sync(container, ("/bin/sh", "-c", script), 100)
         assert result.exit_code == 0, result.stderr
         return result.stdout.decode()
 
@@ -255,7 +255,9 @@ async def test_the_images_user_and_command_hold_where_the_manifest_says_nothing(
         made = await pod.start()
         found = await pod.ended(made)
         assert found.exit_code == 0
-        assert "hello" in Path(found.log_path).read_text()
+        async with asyncio.timeout(60):  # the runtime writes what was said a moment after the end
+            while "hello" not in Path(found.log_path).read_text():
+                await asyncio.sleep(0.05)
         assert found.log_path == f"{pod.node.pod_logs_dir}/default_web_uid-1/main/0.log"
 
 
@@ -296,7 +298,11 @@ async def test_output_stands_in_for_missing_last_words(running: Start) -> None:
     }
     async with running(pod_of(container)) as pod:
         instance = await pod.ended(await pod.start())
-        assert await pod.files.termination_message(pod.pod, pod.pod.spec.containers[0], instance) == "it broke\n"
+        words = ""
+        async with asyncio.timeout(60):  # the runtime writes what was said a moment after the end
+            while not words:
+                words = await pod.files.termination_message(pod.pod, pod.pod.spec.containers[0], instance)
+        assert words == "it broke\n"
 
 
 async def test_host_namespaces_are_shared_on_request(running: Start) -> None:

@@ -61,7 +61,7 @@ class Sessions:
         return await self._runtime.port_forward_url(self._sandbox, tuple(ports))
 
     async def run(self, pod: Pod, container: str, command: Sequence[str]) -> bytes:
-        return (await self._runtime.exec_sync(self._container, tuple(command), timeout=10)).stdout
+        return (await self._runtime.exec_sync(self._container, tuple(command), timeout=100)).stdout
 
 
 class Node(FakeNode):
@@ -116,8 +116,10 @@ async def pod_behind_a_server(containerd: PrivateContainerd, folder: Path) -> As
         await connection.close()
 
 
-async def execute(address: str, command: Sequence[str], *, stdin: bytes = b"") -> dict[int, bytes]:
-    """Runs a command as kubectl would over WebSocket; output by channel."""
+async def execute(
+    address: str, command: Sequence[str], *, stdin: bytes = b"", spoke: asyncio.Event | None = None
+) -> dict[int, bytes]:
+    """Runs a command as kubectl would over WebSocket; output by channel. `spoke` is set once there is some."""
     query = "&".join(f"command={part}" for part in command) + f"&output=1&error=1&input={int(bool(stdin))}"
     got = {STDOUT: b"", STDERR: b"", ERROR: b""}
     async with (
@@ -128,6 +130,8 @@ async def execute(address: str, command: Sequence[str], *, stdin: bytes = b"") -
             await socket.send_bytes(b"\0" + stdin)
         async for message in socket:
             got[message.data[0]] = got.get(message.data[0], b"") + message.data[1:]
+            if spoke is not None and got[STDOUT]:
+                spoke.set()
         got[-1] = str(socket.close_code).encode()
     return got
 
@@ -155,8 +159,10 @@ async def test_exec_takes_input(containerd: PrivateContainerd, tmp_path: Path) -
 
 async def test_runtime_that_dies_during_a_command_is_no_success(containerd: PrivateContainerd, tmp_path: Path) -> None:
     async with pod_behind_a_server(containerd, tmp_path) as address:
-        running = asyncio.ensure_future(execute(address, ["sh", "-c", "echo+begun;sleep+60"]))
-        await asyncio.sleep(1)
+        spoke = asyncio.Event()
+        running = asyncio.ensure_future(execute(address, ["sh", "-c", "echo+begun;sleep+600"], spoke=spoke))
+        async with asyncio.timeout(60):
+            await spoke.wait()
         containerd.kill()
         try:
             async with asyncio.timeout(60):
@@ -193,10 +199,19 @@ async def test_port_forward_reaches_the_pod(containerd: PrivateContainerd, tmp_p
     assert b"200 OK" in data
 
 
+async def logs(http: aiohttp.ClientSession, address: str) -> str:
+    """The last two lines."""
+    async with http.get(f"{address}/containerLogs/default/web/main?tailLines=2") as answer:
+        assert answer.status == 200
+        return await answer.text()
+
+
 async def test_logs_are_those_of_the_container(containerd: PrivateContainerd, tmp_path: Path) -> None:
     async with pod_behind_a_server(containerd, tmp_path) as address, aiohttp.ClientSession() as http:
-        async with http.get(f"{address}/containerLogs/default/web/main?tailLines=2") as answer:
-            assert (answer.status, await answer.text()) == (200, "line 2\nline 3\n")
+        async with asyncio.timeout(60):
+            while "line 3\n" not in (said := await logs(http, address)):
+                await asyncio.sleep(0.05)  # the container has only just begun
+        assert said == "line 2\nline 3\n"
         async with http.get(f"{address}/containerLogs/default/web/main?previous=true") as answer:
             assert answer.status == 400
             assert await answer.text() == 'previous terminated container "main" in pod "web" not found'
