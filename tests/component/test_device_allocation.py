@@ -12,8 +12,8 @@ from glasslet.devices import plugin as plugin_module
 from glasslet.devices._generated import deviceplugin_pb2 as messages
 from glasslet.devices.checkpoint import FILE
 from glasslet.devices.manager import DeviceProblem
-from tests.component.device_world import GPU, device_world, gpu_pod
-from tests.fakes.device_plugin import device
+from tests.component.device_world import GPU, DeviceWorld, device_world, gpu_pod
+from tests.fakes.device_plugin import FakeDevicePlugin, device
 
 
 async def test_a_pod_gets_what_the_plugin_gives(tmp_path: Path) -> None:
@@ -25,6 +25,11 @@ async def test_a_pod_gets_what_the_plugin_gives(tmp_path: Path) -> None:
         assert given.envs == (("DEVICES", "a,b"),)
         assert plugin.calls.count("Allocate") == 1
         assert b"kubelet_device_plugin_alloc_duration_seconds_count" in world.metrics.registry.expose()
+
+
+async def listed_again(world: DeviceWorld, plugin: FakeDevicePlugin, devices: int) -> None:
+    """Until a plugin that registers for the second time was asked for its list, and that is known."""
+    await world.until(lambda: plugin.calls.count("ListAndWatch") == 2 and world.amounts() == (devices, devices))
 
 
 async def test_a_pod_that_asks_for_nothing_is_not_touched(tmp_path: Path) -> None:
@@ -97,7 +102,7 @@ async def test_an_empty_answer_fails_the_pod(tmp_path: Path) -> None:
         plugin._allocate = nothing  # type: ignore[method-assign]
         await plugin.serve()
         await plugin.register()
-        await world.until(lambda: world.amounts() == (1, 1))
+        await listed_again(world, plugin, 1)
         refused = await world.admit(gpu_pod())
         assert refused is not None
         assert "no containers return in allocation response" in refused.message
@@ -139,7 +144,7 @@ async def test_a_plugins_preference_is_asked_for_where_it_has_one(tmp_path: Path
         plugin.options.get_preferred_allocation_available = True
         plugin.preferred = ["c"]
         await plugin.register()
-        await world.until(lambda: plugin.calls.count("ListAndWatch") == 2)
+        await listed_again(world, plugin, 3)
         assert await world.admit(gpu_pod(count=2)) is None
         asked = next(one for one in plugin.asked if isinstance(one, messages.PreferredAllocationRequest))
         assert asked.container_requests[0].allocation_size == 2
@@ -152,7 +157,7 @@ async def test_a_container_is_prepared_before_each_start(tmp_path: Path) -> None
     async with device_world(tmp_path) as world, world.plugin("a") as plugin:
         plugin.options.pre_start_required = True
         await plugin.register()
-        await world.until(lambda: plugin.calls.count("ListAndWatch") == 2)
+        await listed_again(world, plugin, 1)
         it = gpu_pod()
         assert await world.admit(it) is None
         for _ in range(2):
@@ -173,7 +178,7 @@ async def test_a_container_whose_devices_are_not_prepared_does_not_start(
         plugin.options.pre_start_required = True
         plugin.held.add("PreStartContainer")
         await plugin.register()
-        await world.until(lambda: plugin.calls.count("ListAndWatch") == 2)
+        await listed_again(world, plugin, 1)
         it = gpu_pod()
         assert await world.admit(it) is None
         with pytest.raises(DeviceProblem, match="PreStartContainer rpc failed with err: rpc error: code = DeadlineExc"):
