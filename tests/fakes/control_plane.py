@@ -148,18 +148,21 @@ class ControlPlane:
         """Pods can be created from then on."""
         self.wait_for("default", lambda found: found is not None, kind="serviceaccount")
 
-    def events(self, name: str) -> list[tuple[str, str]]:
-        """(reason, message) of the events of an object, oldest first."""
-        text = self.kubectl("get", "events", "-o", "json", "--field-selector", f"involvedObject.name={name}")
+    def events(self, name: str, uid: str = "") -> list[tuple[str, str]]:
+        """(reason, message) of the events of an object, oldest first; of all that had the name, if no UID is given."""
+        selector = f"involvedObject.name={name}" + (f",involvedObject.uid={uid}" if uid else "")
+        text = self.kubectl("get", "events", "-o", "json", "--field-selector", selector)
         items = sorted(json.loads(text)["items"], key=lambda one: one["metadata"]["creationTimestamp"])
         return [(one["reason"], one["message"]) for one in items]
 
     def wait_for_event(self, name: str, reason: str, words: str = "", seconds: float = 120.0) -> str:
-        """Asks until the object has an event of this reason whose message has these words; the message. Events come
-        some time after what they tell of."""
+        """Asks until the pod has an event of this reason whose message has these words; the message. Events come some
+        time after what they tell of, and those of an earlier pod of that name are still there."""
         deadline = time.monotonic() + seconds
+        pod = self.get("pod", name)
+        assert pod is not None
         while True:
-            told = self.events(name)
+            told = self.events(name, pod["metadata"]["uid"])
             for found, message in reversed(told):
                 if found == reason and words in message:
                     return message
