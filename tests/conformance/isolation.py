@@ -110,7 +110,7 @@ def _moved(files: Sequence[str]) -> tuple[str, ...]:
     return "bash", "-c", enter, "enter", " ".join(files)
 
 
-def _remove_cgroup(root: Path, seconds: float = 20.0) -> None:
+def _remove_cgroup(root: Path, seconds: float = 120.0) -> None:
     """Deepest first. Processes in it, of which the end of the namespace has not been noted yet, are waited for."""
     deadline = time.monotonic() + seconds
     while root.exists():
