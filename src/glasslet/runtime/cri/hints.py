@@ -25,8 +25,10 @@ Wanted = Callable[[RuntimeHint], bool]
 """Does anybody want this hint, as things stand? What is known already needs no question to the CRI."""
 
 SUBSCRIPTION_TAKES = 0.1
-"""Seconds after which a stream just opened is surely subscribed: then one hint says that anything may have changed, so
+"""Seconds after which a stream just opened is subscribed: then one hint says that anything may have changed, so
 that nothing falls between the reader's last list and the subscription."""
+LATE_SUBSCRIPTION_TAKES = 10.0
+"""The same for a runtime that has far too much to do: it does not say when it has subscribed somebody."""
 SETTLING_LIMIT = 3.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
 _TICK = 0.001
@@ -99,6 +101,7 @@ async def scheduled_hints(
     """The hints for these events, each when it is due. Raises what `events` raises, RuntimeUnavailable when it ends."""
     schedule = _Schedule()
     schedule.plan(Due(RuntimeHint(kind="subscribed"), after=SUBSCRIPTION_TAKES))
+    schedule.plan(Due(RuntimeHint(kind="subscribed_late"), after=LATE_SUBSCRIPTION_TAKES))
     reading = asyncio.ensure_future(_plan_all(events, due, schedule))  # owned by this generator: cancelled below
     reading.add_done_callback(lambda _: schedule.changed.set())
     ask_at = 0.0

@@ -11,7 +11,13 @@ from google.protobuf.message import Message
 from glasslet.runtime.cri._generated import containerd_events_pb2
 from glasslet.runtime.cri._generated import containerd_task_events_pb2 as events_pb2
 from glasslet.runtime.cri.containerd_events import due_of_envelope
-from glasslet.runtime.cri.hints import SETTLING_LIMIT, SUBSCRIPTION_TAKES, Due, scheduled_hints
+from glasslet.runtime.cri.hints import (
+    LATE_SUBSCRIPTION_TAKES,
+    SETTLING_LIMIT,
+    SUBSCRIPTION_TAKES,
+    Due,
+    scheduled_hints,
+)
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.protocols import RuntimeHint
 
@@ -60,6 +66,18 @@ async def test_the_first_hint_says_that_anything_may_have_changed() -> None:
 
     assert (hint.id, hint.uid) == (None, None)
     assert asyncio.get_running_loop().time() == pytest.approx(SUBSCRIPTION_TAKES)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.looptime
+async def test_anything_may_have_changed_before_a_busy_runtime_subscribed_its_reader() -> None:
+    stream = scheduled_hints(happening(), lambda due: due, settled_at_once, everything)
+
+    await anext(stream)
+    hint = await anext(stream)
+
+    assert (hint.id, hint.uid) == (None, None)
+    assert asyncio.get_running_loop().time() == pytest.approx(LATE_SUBSCRIPTION_TAKES)
     await stream.aclose()  # type: ignore[attr-defined]
 
 
