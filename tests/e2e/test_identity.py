@@ -272,7 +272,7 @@ def test_visitors_are_judged_by_the_api_server(joining: Joining, plane: ControlP
     )
     try:
         # What the node is answered before the API server itself knows of the binding holds for a while.
-        check = ("can-i", "get", "nodes/metrics", "--as=system:serviceaccount:default:scraper")
+        check = ("can-i", "get", "nodes", "--subresource=metrics", "--as=system:serviceaccount:default:scraper")
         joining.wait_for(lambda: "yes" in plane.kubectl("auth", *check, check=False))
         token = plane.kubectl("create", "token", "scraper").strip()
         assert joining.ask("/metrics", token) == 200
