@@ -17,7 +17,8 @@ from glasslet.runtime.protocols import RuntimeHint
 NAMESPACE = "k8s.io"
 """The containerd namespace in which its CRI plugin lives."""
 BOOKS_WRITTEN = 0.05
-"""Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal."""
+"""Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal, or that
+memory ran out. No list shows the latter: what is read too early would stay."""
 TASK_DELETED = 0.3
 """Seconds from an exit until it is asked about even though the CRI plugin has not yet cleared the task away: the plugin
 does that first, some 100 ms after the exit, and writes its books right after."""
@@ -75,7 +76,7 @@ def due_of_envelope(envelope: containerd_events_pb2.Envelope) -> Due | None:
             return Due(RuntimeHint(id=started.container_id, kind="container_started"), after=BOOKS_WRITTEN)
         case "/tasks/oom":
             oom = containerd_task_events_pb2.TaskOOM.FromString(payload)
-            return Due(RuntimeHint(id=oom.container_id, kind="container_oom"))
+            return Due(RuntimeHint(id=oom.container_id, kind="container_oom"), after=BOOKS_WRITTEN)
         case "/containers/create":
             created = containerd_task_events_pb2.ContainerCreate.FromString(payload)
             return Due(RuntimeHint(id=created.id, kind="container_created"), after=BOOKS_WRITTEN)
