@@ -17,8 +17,8 @@ from glasslet.runtime.protocols import RuntimeHint
 NAMESPACE = "k8s.io"
 """The containerd namespace in which its CRI plugin lives."""
 BOOKS_WRITTEN = 0.05
-"""Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal, or that
-memory ran out. No list shows the latter: what is read too early would stay."""
+"""Seconds after which the CRI plugin, which hears the same events, has surely noted a creation, start or removal, or
+that memory ran out. No list shows the latter: what is read too early would stay."""
 TASK_DELETED = 0.3
 """Seconds from an exit until it is asked about even though the CRI plugin has not yet cleared the task away: the plugin
 does that first, some 100 ms after the exit, and writes its books right after."""
