@@ -8,8 +8,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 import aiohttp
 
@@ -21,30 +20,19 @@ _TURNS = 20
 
 
 class Connector(aiohttp.TCPConnector):
-    """Knows its connections to their very end.
+    """Knows its connections to their very end, by their sockets.
 
     A request that is broken off closes its TLS connection politely: it says farewell and waits for the server's. The
     library forgets such a connection at once, and with a silent server it stays for half a minute. One that is broken
-    off in the moment in which its handshake ends the library never gives away: of that one only the socket is known.
+    off in the moment in which its handshake ends the library never gives away at all.
     """
 
     def __init__(self, context: ssl.SSLContext | bool) -> None:
         super().__init__(ssl=context, limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=self._socket)
         self._sockets: WeakSet[socket.socket] = WeakSet()
-        # A protocol is held by its transport until the connection is lost, and by nobody afterwards.
-        self._transports: WeakKeyDictionary[asyncio.BaseProtocol, asyncio.Transport] = WeakKeyDictionary()
-
-    async def connect(self, *arguments: Any, **named: Any) -> Any:
-        """As the library's, and remembers the connection."""
-        connection = await super().connect(*arguments, **named)
-        if connection.protocol is not None and connection.transport is not None:
-            self._transports[connection.protocol] = connection.transport
-        return connection
 
     def abort(self) -> None:
         """Ends what is open, with no word to the server."""
-        for transport in list(self._transports.values()):
-            transport.abort()
         for one in self._open():
             with contextlib.suppress(OSError):  # it is not connected yet, or no longer
                 one.shutdown(socket.SHUT_RDWR)
