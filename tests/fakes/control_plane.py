@@ -20,6 +20,8 @@ from typing import Any
 
 import yaml
 
+_NEEDED_BY_PODS = ("configmaps", "persistentvolumeclaims", "persistentvolumes", "secrets", "serviceaccounts")
+"""What the node authorizer grants for the sake of a pod, once it has seen where that pod is to run."""
 SOURCES = Path(__file__).resolve().parents[1] / "controlplane"
 BINARY = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "glasslet" / "controlplane"
 
@@ -179,21 +181,22 @@ class ControlPlane:
         return text[: text.rfind(b"\n") + 1]
 
     def refusals(self) -> list[str]:
-        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log. Not with 403
-        what it gave a moment later: it had not seen yet that the pod was bound to the node."""
-        found: list[tuple[tuple[str, ...], int, str]] = []
+        """Requests of the node that the API server refused with 401 or 403, and why, from the audit log. Not what a pod
+        needs and was given a moment later: the server had not seen yet that the pod was bound to the node."""
+        found: list[tuple[tuple[str, str], int, str]] = []
         for line in self._whole_lines()[self._audited :].splitlines():
             entry = json.loads(line)
             answer = entry.get("responseStatus", {})
             code = answer.get("code", 0)
             if entry["user"].get("username") != f"system:node:{self.node}":
                 continue
-            request = (entry["verb"], entry["requestURI"], entry.get("objectRef", {}).get("name", ""))
+            resource = entry.get("objectRef", {}).get("resource", "")
+            request = (entry["verb"], entry["requestURI"])
             if code in (401, 403):
                 found.append((request, code, answer.get("message", "")))
-            elif code in (200, 201):
+            elif code in (200, 201) and resource in _NEEDED_BY_PODS:
                 found = [one for one in found if one[:2] != (request, 403)]
-        return [f"{code} {' '.join(request[:2])}: {message}" for request, code, message in found]
+        return [f"{code} {' '.join(request)}: {message}" for request, code, message in found]
 
 
 def condition(found: Plain | None, kind: str) -> str:

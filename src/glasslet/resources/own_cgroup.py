@@ -92,7 +92,7 @@ def _keep_system(tree: CgroupTree, place: str) -> None:
             try:
                 tree.move(pid, place)
             except ProcessLookupError:
-                continue
+                continue  # it has ended
             except OSError as error:
                 problem = error
     if problem is not None:

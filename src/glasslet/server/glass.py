@@ -23,7 +23,6 @@ from glasslet.answers.names import nearest
 from glasslet.answers.pods import PodsAnswer, ProbeRow
 from glasslet.answers.requests import ExecAnswer, ExecRequest, LogRequest
 from glasslet.answers.trace import RecordRow, RecordsAnswer
-from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.wire import ErrorAnswer, encode
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
@@ -188,8 +187,8 @@ class Glass:
             return _json(gone(await self._record(request), self._now()))
         it = await self._known(seen)
         verdict = judge(it)
-        if verdict.rule in _LAST_WORDS_RULES:
-            verdict = judge(replace(it, last_words=await self._last_words(it, verdict)))
+        if verdict.rule in _LAST_WORDS_RULES and (words := await self._last_words(it)):
+            verdict = judge(replace(it, last_words=words))
         return _json(verdict)
 
     async def node_why(self, request: web.Request) -> web.StreamResponse:
@@ -310,7 +309,7 @@ class Glass:
         )
         return Refused(404, answer)
 
-    async def _last_words(self, it: Situation, verdict: VerdictAnswer) -> dict[str, str]:
+    async def _last_words(self, it: Situation) -> dict[str, str]:
         """The last log line of each container that does not run as it should, or did not before it was restarted."""
         words = {}
         for status, _ in it.statuses():

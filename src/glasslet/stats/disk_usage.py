@@ -71,7 +71,7 @@ def files_take(folder: str) -> Taken:
                 try:
                     info = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
-                    continue
+                    continue  # removed since it was listed: it takes no room
                 if not stat.S_ISDIR(info.st_mode):
                     blocks += info.st_blocks
                     inodes += 1
@@ -105,7 +105,7 @@ class _Walk:
                 with os.scandir(waiting.pop()) as entries:
                     waiting.extend(entry.path for entry in entries if self._entry(entry))
             except FileNotFoundError:
-                continue
+                continue  # removed meanwhile: nothing is below it
 
     def _entry(self, entry: os.DirEntry[str]) -> bool:
         """Counts it; true if it is a folder to go into."""

@@ -232,7 +232,7 @@ class ObservedPods:
                 async with asyncio.timeout(periods.relist if relaxed else periods.relist_without_hints):
                     await self._relist_due.wait()
             except TimeoutError:
-                continue
+                continue  # nobody asked: it is time for one all the same
             # A crowd of hints that ask for a list gets one, not one each.
             await asyncio.sleep(periods.settle)
 
