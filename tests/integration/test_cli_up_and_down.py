@@ -39,6 +39,18 @@ spec:
   containers:
   - {name: main, image: "docker.io/library/busybox:1.36", command: [sh, -c, "echo about to fail; exit 3"]}
 """
+RECOVERS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: recovers}
+spec:
+  volumes: [{name: v, emptyDir: {}}]
+  containers:
+  - name: main
+    image: "docker.io/library/busybox:1.36"
+    command: [sh, -c, "test -e /v/tried && exec sleep 1000; touch /v/tried; echo no database; exit 3"]
+    volumeMounts: [{name: v, mountPath: /v}]
+"""
 GLASSLET = [sys.executable, "-c", "from glasslet.cli.app import main; main()"]
 UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "120")
 
@@ -96,14 +108,14 @@ class Machine:
         os.kill(pid, number)
         eventually(lambda: not command_line(pid))
 
-    def why_until(self, name: str, words: str) -> str:
-        """What `why` says once it says these words: a pod that crashes runs in between."""
+    def why_until(self, name: str, *words: str) -> str:
+        """What `why` says once it says all these words: a pod that crashes runs in between."""
         said = ""
 
         def says_so() -> bool:
             nonlocal said
             said = self.run("why", name).stdout.decode()
-            return words in said
+            return all(one in said for one in words)
 
         eventually(says_so)
         return said
@@ -186,6 +198,14 @@ def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Ma
     assert (after["id"], after["restarts"]) == (before["id"], 0)
     trace = json.loads(machine.run("trace", "stays", "-o", "json").stdout)
     assert len(trace["gaps"]) == 1
+
+
+def test_a_pod_that_was_restarted_tells_what_it_said_last(machine: Machine) -> None:
+    (machine.pods / "recovers.yaml").write_text(RECOVERS)
+    assert machine.up(str(machine.pods)).returncode == 0
+    why = machine.why_until("recovers", "is fine", "restarted once")
+    assert "last end    container main exited with code 3 (Error)" in why
+    assert "last words  no database" in why
 
 
 def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
