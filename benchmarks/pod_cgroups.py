@@ -18,7 +18,7 @@ from tests.fakes.cgroups import RealRoot, real_root
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.host.cgroup_v1 import CgroupV1
+from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.threads import HostThreads
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.store import Record

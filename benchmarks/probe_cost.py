@@ -30,6 +30,7 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import SystemClock
+from glasslet.exchange.facts import StatusFacts
 from glasslet.host.threads import HostThreads
 from glasslet.probes.manager import ProbeManager
 from glasslet.probes.memory import ProbeMemory
@@ -38,7 +39,6 @@ from glasslet.probes.results import ProbeResults
 from glasslet.probes.settings import ProbeSettings
 from glasslet.probes.worker import ProbeReport
 from glasslet.record.store import Record
-from glasslet.runtime.facts import StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.runtime.spec import ExecResult
 from glasslet.status.builder import status_builder

@@ -27,24 +27,24 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import SystemClock
-from glasslet.host.cgroup_discovery import find_tree
-from glasslet.host.cgroups import CgroupTree
-from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.host.cgroups.discovery import find_tree
+from glasslet.host.cgroups.tree import CgroupTree
+from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import read_machine
 from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
 from glasslet.runtime.model import ContainerPhase, FilesystemUsage, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cadvisor_page import MachineFacts
-from glasslet.stats.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
+from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
 from glasslet.stats.collector import NodeCollector
+from glasslet.stats.disks.storage import PodFolders, Storage
+from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
 from glasslet.stats.node_figures import BlockDevices, Sockets
 from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.storage import PodFolders, Storage
-from glasslet.stats.summary import NodeFacts
+from glasslet.stats.pages.cadvisor_page import MachineFacts
+from glasslet.stats.pages.summary import NodeFacts
 from glasslet.stats.targets import SystemGroups
-from glasslet.stats.volume_usage import VolumeUsage, volume_places
 
 NOW = datetime.now(UTC)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from glasslet.config.loading import Loaded
-    from glasslet.server.serving_certificate import ServingPair
+    from glasslet.server.transport.serving_certificate import ServingPair
 
 
 def load_agent() -> Callable[[Loaded, ServingPair], int]:

@@ -19,7 +19,7 @@ from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_update import PodUpdate
 from glasslet.mirror.manager import MirrorPods, MirrorViews
 from glasslet.mirror.plan import full_name
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.workers import PodWorkers
 from glasslet.sources.api import APISource
 from glasslet.sources.desired import DesiredPods

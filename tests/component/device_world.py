@@ -17,9 +17,9 @@ from glasslet.devices.manager import DeviceManager
 from glasslet.devices.offers import Offers
 from glasslet.devices.registration import SOCKET, registration_service
 from glasslet.devices.unix_server import UnixServer
+from glasslet.exchange.admission import Rejected
 from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
-from glasslet.runtime.admission import Rejected
 from glasslet.telemetry.metrics.catalog import Metrics
 from tests.builders.pod import container, pod
 from tests.fakes.device_plugin import FakeDevicePlugin, device

@@ -13,10 +13,10 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
+from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.assembly import PodServices, default_handlers
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
-from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.no_devices import NoDevices
 from glasslet.pods.reporting import Reporting
@@ -25,11 +25,11 @@ from glasslet.pods.resize.checkpoint import ByPod
 from glasslet.pods.resize.decision import Granted
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.request import NodeFacts
 from glasslet.record.store import Record
-from glasslet.runtime.facts import ProbeOutcome
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.status.builder import status_builder

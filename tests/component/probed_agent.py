@@ -12,14 +12,14 @@ from glasslet.api.lifecycle import HTTPGetAction, Probe
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.pods.housekeeping import Housekeeping
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.exchange.facts import ProbeOutcome
+from glasslet.pods.status.status_keeper import StatusServices
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
 from glasslet.probes.manager import ProbeManager
 from glasslet.probes.prober import Probing
 from glasslet.probes.results import ProbeResults
 from glasslet.probes.worker import ProbeReport
-from glasslet.runtime.facts import ProbeOutcome
 from glasslet.status.builder import status_builder
 from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry

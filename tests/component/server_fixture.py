@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from glasslet.server.authentication import AuthenticationChain, Authenticator
-from glasslet.server.authorization import AlwaysAllow, Authorizer, RequestAuthorizer
+from glasslet.server.access.authentication import AuthenticationChain, Authenticator
+from glasslet.server.access.authorization import AlwaysAllow, Authorizer, RequestAuthorizer
 from glasslet.server.gate import Access
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
-from glasslet.server.limits import ConnectionLimits
 from glasslet.server.routes import RouteSwitches, https_routes, metric_buckets, read_only_routes
+from glasslet.server.transport.limits import ConnectionLimits
 from tests.fakes.http_client import Client
 from tests.fakes.server_sources import FakeNode
 

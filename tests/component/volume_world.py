@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import LoopClock
-from glasslet.host.layout import LogLayout, RootLayout
-from glasslet.host.mounts import Mounts
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.files.layout import LogLayout, RootLayout
+from glasslet.host.files.pod_files import PodFiles
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.record.stations import WaitKind
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims

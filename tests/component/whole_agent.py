@@ -12,17 +12,17 @@ from pathlib import Path
 from glasslet.api.pod import Pod
 from glasslet.api.pod_update import PodUpdate
 from glasslet.concurrency.clock import LoopClock
-from glasslet.host.layout import LogLayout, RootLayout
-from glasslet.host.pod_files import PodFiles
+from glasslet.glass.stuck_watch import ProgressWatch
+from glasslet.host.files.layout import LogLayout, RootLayout
+from glasslet.host.files.pod_files import PodFiles
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import BackOffLimits
-from glasslet.pods.housekeeping import Housekeeping
-from glasslet.pods.progress_watch import ProgressWatch
-from glasslet.pods.remains import Remains
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
+from glasslet.pods.upkeep.housekeeping import Housekeeping
+from glasslet.pods.upkeep.remains import Remains
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit

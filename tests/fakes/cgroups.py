@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.host.cgroup_discovery import CgroupsNotUsable, find_tree
-from glasslet.host.cgroup_processes import kill_processes
-from glasslet.host.cgroup_v1 import CgroupV1
-from glasslet.host.cgroup_v2 import CgroupV2
-from glasslet.host.cgroups import CgroupTree, KernelFiles, write_file
+from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree
+from glasslet.host.cgroups.processes import kill_processes
+from glasslet.host.cgroups.tree import CgroupTree, KernelFiles, write_file
+from glasslet.host.cgroups.v1 import CgroupV1
+from glasslet.host.cgroups.v2 import CgroupV2
 
 _numbers = itertools.count()
 

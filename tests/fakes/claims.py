@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
 from tests.fakes.mounts import InlineThreads

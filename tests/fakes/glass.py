@@ -17,12 +17,12 @@ from glasslet.answers.pods import ProbeRow
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
+from glasslet.glass.handlers import LogsRefused, glass_routes
+from glasslet.glass.stuck import Stuck
+from glasslet.glass.verdicts.whole_node import NodeSituation
 from glasslet.record.keeper import RecordKeeper
-from glasslet.record.progress import Stuck
 from glasslet.record.store import Record
-from glasslet.record.verdicts.whole_node import NodeSituation
 from glasslet.runtime.errors import RuntimeRejected
-from glasslet.server.glass import LogsRefused, glass_routes
 
 
 class FakeSeenPod(Struct, frozen=True, kw_only=True):

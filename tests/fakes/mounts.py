@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from glasslet.host.mount_table import MountEntry, MountTable
+from glasslet.host.mounts.table import MountEntry, MountTable
 
 T = TypeVar("T")
 

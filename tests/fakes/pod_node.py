@@ -11,8 +11,8 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.runtime.model import ObservedContainer
-from glasslet.runtime.volume import MountedVolume, SubPath
 from glasslet.volumes.errors import VolumeNotReady
 
 

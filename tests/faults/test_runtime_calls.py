@@ -155,7 +155,7 @@ async def test_calls_of_all_kinds_that_are_spoiled_delay_only(
         row.holds("steady pods never restarted", "all as wanted afterwards", "no traceback in the log")
 
 
-@pytest.mark.skipif(not LONG, reason="takes four minutes; in virtual time: tests/component/test_health_checks.py")
+@pytest.mark.skipif(not LONG, reason="takes four minutes; in virtual time: tests/component/node/test_health_checks.py")
 async def test_healthz_fails_when_lists_hang_for_three_minutes_and_recovers(
     containerd: PrivateContainerd, tmp_path: Path, row: Row
 ) -> None:

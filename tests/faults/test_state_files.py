@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.host.files import write_checked
+from glasslet.host.files.small_files import write_checked
 from tests.fakes.agent import Agent, agent_on, busybox_pod
 from tests.fakes.containerd import PrivateContainerd
 from tests.faults.table import Row

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from glasslet.host.cgroup_discovery import max_tasks
+from glasslet.host.cgroups.discovery import max_tasks
 from glasslet.host.machine import read_machine
 from glasslet.resources.cpu import cpu_shares, cpu_weight
 from tests.fakes.agent import FOR_EVER, Agent, Rows, agent_on, busybox_pod

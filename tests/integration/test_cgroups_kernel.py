@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from glasslet.api.pod_ref import pod_ref
-from glasslet.host.cgroup_v1 import CgroupV1
+from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.threads import HostThreads
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.stations import WaitKind
@@ -127,7 +127,7 @@ async def test_removal_of_a_process_that_forks_all_the_time_ends(root: RealRoot)
 
 MOVES_ITSELF = """
 import asyncio, sys
-from glasslet.host.cgroup_discovery import find_tree
+from glasslet.host.cgroups.discovery import find_tree
 from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
 from glasslet.resources.own_cgroup import OwnCgroup

@@ -15,16 +15,16 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_update import UpdateKind
 from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import SystemClock
-from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.host.files.layout import LogLayout, RootLayout
+from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.machine import read_machine
-from glasslet.host.mounts import Mounts
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
 from glasslet.pods.assembly import PodServices
-from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit

@@ -16,10 +16,11 @@ from glasslet.api.object import ContainerID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.clock import SystemClock
-from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import LogLayout, RootLayout
+from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.machine import read_machine
-from glasslet.host.mounts import Mounts
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.resolver import ResolverFile
 from glasslet.host.threads import HostThreads
 from glasslet.podspec.container import container_spec
@@ -32,7 +33,6 @@ from glasslet.podspec.sandbox import sandbox_spec
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.spec import SandboxSpec
-from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager

@@ -28,7 +28,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.host.threads import HostThreads
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.manager import ProbeManager
 from glasslet.probes.memory import ProbeMemory
@@ -42,7 +42,7 @@ from glasslet.status.builder import status_builder
 from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import container, pod, sidecar
-from tests.component.test_probe_grpc import Health, serving
+from tests.component.probes.test_probe_grpc import Health, serving
 from tests.fakes.containerd import PrivateContainerd, Silent
 from tests.integration.test_pods_containerd import RealAgent
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from glasslet.admission.candidate import Candidate, Rule
+from glasslet.exchange.admission import Rejected
 from glasslet.podspec.security import wants_apparmor
-from glasslet.runtime.admission import Rejected
 
 REASON = "AppArmor"
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

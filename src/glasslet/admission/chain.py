@@ -15,7 +15,7 @@ from glasslet.admission.predicates import predicates
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
-from glasslet.runtime.admission import Admitted, Rejected
+from glasslet.exchange.admission import Admitted, Rejected
 
 
 class Devices(Protocol):

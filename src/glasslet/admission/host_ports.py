@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from glasslet.admission.candidate import Candidate, predicate_failed
 from glasslet.api.pod import Pod
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 _ANY = "0.0.0.0"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.admission.candidate import Candidate, predicate_failed
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 
 def node_name_rule(candidate: Candidate) -> Rejected | None:

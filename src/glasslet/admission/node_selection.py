@@ -6,7 +6,7 @@ from glasslet.admission.candidate import Candidate, predicate_failed
 from glasslet.api.node import Node
 from glasslet.api.node_terms import selector_allows
 from glasslet.api.pod import PodSpec
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 
 def node_selection_rule(candidate: Candidate) -> Rejected | None:

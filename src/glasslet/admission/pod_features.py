@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from glasslet.admission.candidate import Candidate, Rule
+from glasslet.exchange.admission import Rejected
 from glasslet.podspec.pod_level import has_pod_level
-from glasslet.runtime.admission import Rejected
 
 
 def pod_level_resources_rule(*, enabled: bool) -> Rule:

@@ -14,8 +14,8 @@ from glasslet.admission.resources import Shortage, shortages
 from glasslet.admission.supplemental_groups import supplemental_groups_rule
 from glasslet.admission.taints import taints_rule
 from glasslet.api.object import PodUID
+from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.podspec.qos import is_critical
-from glasslet.runtime.admission import Admitted, Rejected
 
 _FIRST: tuple[Rule, ...] = (operating_system_rule, supplemental_groups_rule)
 _AFTER_RESOURCES: tuple[Rule, ...] = (node_selection_rule, node_name_rule, host_ports_rule, taints_rule)

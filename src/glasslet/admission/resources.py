@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from glasslet.admission.amounts import counted, requested
 from glasslet.admission.candidate import Candidate
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 PODS = "pods"
 _FIRST = ("cpu", "memory", "ephemeral-storage")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.admission.candidate import Candidate
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 _STRICT = "Strict"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from glasslet.admission.candidate import Candidate, Rule
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 REASON = "SysctlForbidden"
 SAFE: dict[str, tuple[int, int]] = {

@@ -6,7 +6,7 @@ from glasslet.admission.candidate import Candidate, predicate_failed
 from glasslet.api.node import Taint
 from glasslet.api.pod_origin import is_static
 from glasslet.api.scheduling import Toleration
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 
 
 def taints_rule(candidate: Candidate) -> Rejected | None:

@@ -14,9 +14,9 @@ from glasslet.api.quantity import Quantity
 from glasslet.assembly.cluster import standalone_node
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.sides import Sides
+from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.host.app_armor import app_armor_enabled
 from glasslet.pods.collaborators import Admit
-from glasslet.runtime.admission import Admitted, Rejected
 
 
 def build_admission(

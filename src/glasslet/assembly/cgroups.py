@@ -13,7 +13,7 @@ from glasslet.api.quantity import Format, Quantity
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.known_pods import KnownPods
 from glasslet.config.validation.enforcement import parse_cpus
-from glasslet.host.cgroup_discovery import (
+from glasslet.host.cgroups.discovery import (
     CgroupsNotUsable,
     find_tree,
     huge_page_bytes,
@@ -21,7 +21,7 @@ from glasslet.host.cgroup_discovery import (
     runs_systemd,
     usable_cpus,
 )
-from glasslet.host.cgroups import CgroupTree
+from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.host.process import set_own_oom_score
 from glasslet.node.allocatable import threshold
 from glasslet.node.host_probe import capacity_of

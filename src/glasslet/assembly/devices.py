@@ -23,11 +23,11 @@ from glasslet.devices.registration import (
     remove_sockets,
 )
 from glasslet.devices.unix_server import UnixServer
-from glasslet.host.files import make_directory
+from glasslet.exchange.admission import Rejected
+from glasslet.host.files.small_files import make_directory
 from glasslet.node.inputs import DeviceResources
 from glasslet.plugin_registry.watcher import PluginRegistry
 from glasslet.podspec.errors import container_error
-from glasslet.runtime.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
 from glasslet.sources.folder_watch import FolderWatch
 

@@ -13,7 +13,7 @@ from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.loading import Loaded
 from glasslet.config.options import Options
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
 from glasslet.host.machine import Machine, node_name, read_machine
 from glasslet.host.threads import HostThreads
 from glasslet.identity.client_identity import ClientIdentity
@@ -21,7 +21,7 @@ from glasslet.kubeapi.event_recorder import EventRecorder
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.recorder import current_scope
 from glasslet.record.store import Record
-from glasslet.server.serving_certificate import ServingPair
+from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.telemetry.metrics.agent import Gate
 from glasslet.telemetry.metrics.catalog import Metrics
 

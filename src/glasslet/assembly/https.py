@@ -10,11 +10,11 @@ from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.identity.serving import ServingIdentity, ServingSettings
 from glasslet.identity.signer import CertificateSigner
-from glasslet.server.access import AccessSettings, build_access
+from glasslet.server.access.policy import AccessSettings, build_access
+from glasslet.server.access.webhook import Reviews, WebhookAuthorizer, WebhookReviewer
 from glasslet.server.gate import Access
-from glasslet.server.tls import ServingTLS, TLSFiles
-from glasslet.server.tls_options import TLSOptions
-from glasslet.server.webhook import Reviews, WebhookAuthorizer, WebhookReviewer
+from glasslet.server.transport.tls import ServingTLS, TLSFiles
+from glasslet.server.transport.tls_options import TLSOptions
 from glasslet.telemetry.metrics.certificates import ReviewMetrics, ServingCertificateMetrics
 
 

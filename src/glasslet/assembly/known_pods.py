@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.object import PodUID
 from glasslet.assembly.foundation import Foundation
-from glasslet.host.mount_table import read_mount_table
+from glasslet.host.mounts.table import read_mount_table
 from glasslet.pods.workers import PodWorkers
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.observed import ObservedPods

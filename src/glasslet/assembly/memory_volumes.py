@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 
 from glasslet.assembly.foundation import Foundation
-from glasslet.host.mounts import Mounts
+from glasslet.host.mounts.syscalls import Mounts
 
 
 def tell_swapped_volumes(foundation: Foundation, stays_in_memory: Callable[[str], bool] | None = None) -> None:

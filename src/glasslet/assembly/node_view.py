@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from glasslet.api.node import NodeCondition
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.sides import Sides
+from glasslet.glass.verdicts.whole_node import GOOD, Answer, LastTry, NodeSituation
 from glasslet.kubeapi.errors import APIError, Forbidden, Throttled, Unauthorized, Unavailable
 from glasslet.node.status.compose import ready_condition
-from glasslet.record.verdicts.whole_node import GOOD, Answer, LastTry, NodeSituation
 
 _NOTHING = NodeCondition(type="Ready", status="")
 

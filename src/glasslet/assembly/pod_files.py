@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from glasslet.assembly.foundation import Foundation
-from glasslet.host.layout import LogLayout
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.files.layout import LogLayout
+from glasslet.host.files.pod_files import PodFiles
 from glasslet.podspec.hostname import pod_hostname
 
 

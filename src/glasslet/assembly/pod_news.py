@@ -15,7 +15,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.assembly.foundation import Foundation
 from glasslet.mirror.manager import MirrorPods
-from glasslet.pods.housekeeping import Housekeeping
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.gated_fields import effective_pod
 from glasslet.record.milestones import CREATED

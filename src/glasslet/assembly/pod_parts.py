@@ -11,8 +11,8 @@ from glasslet.assembly.pod_files import build_pod_files
 from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_volumes
-from glasslet.host.mounts import Mounts
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.files.pod_files import PodFiles
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.volumes.manager import VolumeManager
 
 

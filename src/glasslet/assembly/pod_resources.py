@@ -13,7 +13,7 @@ from glasslet.devices.manager import DeviceManager
 from glasslet.devices.offers import Offers
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, ByNode, PodResources
 from glasslet.devices.unix_server import UnixServer
-from glasslet.pods.api_status import ENDED
+from glasslet.pods.status.api_status import ENDED
 
 _LIVING = ("syncing", "terminating")
 

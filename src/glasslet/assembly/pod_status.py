@@ -10,7 +10,7 @@ from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sides import Sides
 from glasslet.pods.resize.allocations import Allocations
-from glasslet.pods.status_keeper import StatusServices
+from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.podspec.gated_fields import STOP_SIGNALS
 from glasslet.probes.manager import ProbeManager
 from glasslet.sources.api import APISource

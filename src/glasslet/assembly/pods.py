@@ -30,9 +30,9 @@ from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
 from glasslet.host.threads import HostCallStuck
 from glasslet.pods.backoff import back_off_limits
-from glasslet.pods.housekeeping import Housekeeping
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
 from glasslet.record.stations import WaitKind
 from glasslet.sources.api import APISource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.pod_files import PodFiles
+from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.subordinate_ids import SubordinateIdsUnusable, subordinate_ids
 from glasslet.host.user_ids import LAST_ID, UNIT, NoUserIds, SpareIds, UserIds
 from glasslet.kubeapi.objects.runtime_classes import RuntimeClasses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.config.loading import Loaded
 from glasslet.host.machine import node_name
-from glasslet.server.serving_certificate import ServingPair
+from glasslet.server.transport.serving_certificate import ServingPair
 
 
 def begin_serving_pair(loaded: Loaded) -> ServingPair:

@@ -11,24 +11,24 @@ from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.cgroup_discovery import own_cgroup
-from glasslet.host.cgroups import UNIFIED, controller_mounts, is_unified
-from glasslet.host.layout import LogLayout
-from glasslet.host.mount_table import read_mount_table
+from glasslet.host.cgroups.discovery import own_cgroup
+from glasslet.host.cgroups.tree import UNIFIED, controller_mounts, is_unified
+from glasslet.host.files.layout import LogLayout
+from glasslet.host.mounts.table import read_mount_table
 from glasslet.resources.layout import CgroupNameInvalid
 from glasslet.resources.pod_cgroups import PodCgroups
 from glasslet.runtime.model import ObservedPod
-from glasslet.stats.cadvisor_page import MachineFacts
-from glasslet.stats.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
+from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.kernel_text import contents
 from glasslet.stats.collector import NodeCollector
-from glasslet.stats.kernel_text import contents
+from glasslet.stats.disks.storage import PodFolders, Storage
+from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
 from glasslet.stats.node_figures import BlockDevices, accounted_group, boot_time, cpu_topology
 from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.storage import PodFolders, Storage
-from glasslet.stats.summary import NodeFacts
+from glasslet.stats.pages.cadvisor_page import MachineFacts
+from glasslet.stats.pages.summary import NodeFacts
 from glasslet.stats.targets import SystemGroups
-from glasslet.stats.volume_usage import VolumeUsage, volume_places
 
 
 def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> NodeStats:

@@ -15,9 +15,9 @@ from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.pod_parts import PodParts
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_claim_usage
-from glasslet.pods.orphan_folders import OrphanFolders
-from glasslet.pods.progress_watch import ProgressWatch
-from glasslet.pods.remains import Remains
+from glasslet.glass.stuck_watch import ProgressWatch
+from glasslet.pods.upkeep.orphan_folders import OrphanFolders
+from glasslet.pods.upkeep.remains import Remains
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
 from glasslet.runtime.garbage.reporting import CollectionReporting

@@ -18,10 +18,10 @@ from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sides import Sides
+from glasslet.glass.handlers import LogsRefused, SeenPod
+from glasslet.glass.stuck import Stuck
 from glasslet.probes.rows import probe_rows
-from glasslet.record.progress import Stuck
 from glasslet.runtime.model import ContainerPhase, ObservedPod
-from glasslet.server.glass import LogsRefused, SeenPod
 from glasslet.server.log_source import ContainerLogs
 from glasslet.server.sources import LogsNotAvailable, PodLogOptions, StreamRefused, Streams
 from glasslet.version import KUBELET_VERSION

@@ -10,7 +10,7 @@ from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSid
 from glasslet.assembly.foundation import Foundation
 from glasslet.pods.workers import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
-from glasslet.stats.claim_usage import ClaimedVolume, ClaimUsage
+from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.volumes.account import VolumeAccount
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims, claim_of

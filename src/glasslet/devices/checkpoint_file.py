@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from glasslet.devices.checkpoint import FILE, BadCheckpoint, Checkpoint, decode
-from glasslet.host.files import move_aside, write_atomically
+from glasslet.host.files.small_files import move_aside, write_atomically
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind

@@ -28,8 +28,8 @@ from glasslet.devices.given import given
 from glasslet.devices.inventory import by_numa_node
 from glasslet.devices.offers import Offers
 from glasslet.devices.plugin import PluginFailed
+from glasslet.exchange.admission import Rejected
 from glasslet.record.recorder import Recorder
-from glasslet.runtime.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
 
 logger = logging.getLogger(__name__)

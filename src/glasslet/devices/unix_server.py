@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from grpc import GenericRpcHandler
 from grpc.aio import server as new_server
 
-from glasslet.host.files import make_directory
+from glasslet.host.files.small_files import make_directory
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind

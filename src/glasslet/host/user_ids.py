@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from glasslet.api.object import PodUID
-from glasslet.host.files import make_directory, write_atomically
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.small_files import make_directory, write_atomically
 
 UNIT = 65536
 """Blocks begin at multiples of it and have multiples of it."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
-from glasslet.host.files import write_atomically
+from glasslet.host.files.small_files import write_atomically
 from glasslet.identity.certificate import Subject, key_block
 from glasslet.identity.keys import KeyOrder, NoKey, SigningInput
 from glasslet.identity.manager import CLIENT, KeyMaker

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from glasslet.host.files import make_directory, write_atomically
+from glasslet.host.files.small_files import make_directory, write_atomically
 from glasslet.identity.certificate import BadCertificate, read_certificates
 from glasslet.kubeapi.kubeconfig import Kubeconfig, KubeconfigError, load_kubeconfig
 

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from glasslet.host.files import write_atomically
+from glasslet.host.files.small_files import write_atomically
 from glasslet.identity.certificate import BadCertificate, Certificate, key_block, read_certificates
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from glasslet.concurrency.supervision import Supervisor
-from glasslet.host.files import make_directory
+from glasslet.host.files.small_files import make_directory
 from glasslet.plugin_registry.caller import NoAnswer, PluginInfo, RegistrationSocket
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding

@@ -19,22 +19,22 @@ from glasslet.pods.collaborators import (
     RuntimeHandlers,
     Volumes,
 )
-from glasslet.pods.create_sandbox import SandboxCreator
 from glasslet.pods.executor import Executor, Verbs
-from glasslet.pods.hooks import HookRunner
-from glasslet.pods.kill_container import ContainerKiller
-from glasslet.pods.make_container import ContainerMaker
 from glasslet.pods.no_devices import NoDevices
-from glasslet.pods.post_start import PostStart
-from glasslet.pods.prepare_pod import PodPreparer
-from glasslet.pods.remove_pod import PodRemover
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.resizer import MemoryInUse, PodResizer
 from glasslet.pods.runtime_handlers import PodRuntimeHandlers
 from glasslet.pods.standalone_data import StandaloneData
-from glasslet.pods.start_container import ContainerStarter
-from glasslet.pods.stop_pod import PodStopper
+from glasslet.pods.verbs.create_sandbox import SandboxCreator
+from glasslet.pods.verbs.hooks import HookRunner
+from glasslet.pods.verbs.kill_container import ContainerKiller
+from glasslet.pods.verbs.make_container import ContainerMaker
+from glasslet.pods.verbs.post_start import PostStart
+from glasslet.pods.verbs.prepare_pod import PodPreparer
+from glasslet.pods.verbs.remove_pod import PodRemover
+from glasslet.pods.verbs.start_container import ContainerStarter
+from glasslet.pods.verbs.stop_pod import PodStopper
 from glasslet.podspec.request import NodeFacts
 from glasslet.runtime.protocols import RuntimeService
 

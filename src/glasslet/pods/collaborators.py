@@ -12,14 +12,14 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.exchange.admission import Admitted, Rejected
+from glasslet.exchange.facts import ProbeOutcome, StatusFacts
+from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.podspec.object_environment import ResolvedEnvironment
 from glasslet.podspec.request import UserNamespace
-from glasslet.runtime.admission import Admitted, Rejected
-from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.runtime.spec import ContainerDevices, SandboxSpec
-from glasslet.runtime.volume import MountedVolume, SubPath
 
 
 class Observed(Protocol):

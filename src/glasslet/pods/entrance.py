@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from glasslet.api.pod import Pod
+from glasslet.exchange.admission import Rejected
 from glasslet.pods.collaborators import Devices
 from glasslet.pods.making_room import Victim, wait_for_room
 from glasslet.pods.name_queue import NameQueue
 from glasslet.pods.reporting import Reporting
-from glasslet.runtime.admission import Rejected
 
 
 class Entrance:

@@ -12,8 +12,6 @@ from typing import assert_never
 from glasslet.api.container import Container
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.backoff import BackOffLimits, back_off_key, restarted
-from glasslet.pods.create_sandbox import SandboxCreator
-from glasslet.pods.kill_container import Condemned, ContainerKiller
 from glasslet.pods.planner import (
     POD_LEVEL,
     Action,
@@ -27,13 +25,15 @@ from glasslet.pods.planner import (
     StopOldSandbox,
 )
 from glasslet.pods.planner.sidecars import is_sidecar
-from glasslet.pods.post_start import post_start_of
-from glasslet.pods.prepare_pod import PodPreparer
-from glasslet.pods.remove_pod import PodRemover
 from glasslet.pods.resize.resizer import PodResizer
-from glasslet.pods.start_container import ContainerStarter
 from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
-from glasslet.pods.stop_pod import PodStopper
+from glasslet.pods.verbs.create_sandbox import SandboxCreator
+from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller
+from glasslet.pods.verbs.post_start import post_start_of
+from glasslet.pods.verbs.prepare_pod import PodPreparer
+from glasslet.pods.verbs.remove_pod import PodRemover
+from glasslet.pods.verbs.start_container import ContainerStarter
+from glasslet.pods.verbs.stop_pod import PodStopper
 from glasslet.pods.work_metrics import UNCOUNTED, WorkMetrics
 from glasslet.runtime.errors import RuntimeCallError
 

@@ -18,7 +18,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.runtime.facts import Verdict
+from glasslet.exchange.facts import Verdict
 
 
 class Syncing(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
-from glasslet.runtime.admission import Rejected
+from glasslet.exchange.admission import Rejected
 from glasslet.runtime.spec import ContainerDevices
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from glasslet.api.pod_ref import PodRef
+from glasslet.exchange.admission import Rejected
+from glasslet.exchange.facts import Verdict
 from glasslet.pods.collaborators import WARNING
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.updates import Kill
-from glasslet.runtime.admission import Rejected
-from glasslet.runtime.facts import Verdict
 
 
 def reject(ref: PodRef, refusal: Rejected, report: Reporting) -> Kill:

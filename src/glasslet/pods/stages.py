@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from glasslet.pods.assembly import PodServices, build_executor
 from glasslet.pods.collaborators import ProbeOutcomes
-from glasslet.pods.last_words import LastWords
-from glasslet.pods.refresh import VolumeRefresher
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status.last_words import LastWords
 from glasslet.pods.sync import PodSync
+from glasslet.pods.upkeep.refresh import VolumeRefresher
 from glasslet.pods.way_out import WayOut
 
 

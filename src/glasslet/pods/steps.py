@@ -9,13 +9,13 @@ from enum import Enum
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.exchange.facts import Waiting
+from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.backoff import BackOffs
 from glasslet.pods.planner import POD_LEVEL, Hold
 from glasslet.record.standing import StandingFinding
 from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
-from glasslet.runtime.facts import Waiting
 from glasslet.runtime.spec import SandboxSpec
-from glasslet.runtime.volume import MountedVolume
 
 
 class Retry(Enum):

@@ -12,14 +12,14 @@ from glasslet.concurrency.jitter import jittered
 from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
 from glasslet.pods.executor import Executor
 from glasslet.pods.holds import hold_back
-from glasslet.pods.last_words import LastWords
 from glasslet.pods.lifecycle import Syncing
 from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations, unfinished
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.status_keeper import StatusKeeper
+from glasslet.pods.status.last_words import LastWords
+from glasslet.pods.status.status_keeper import StatusKeeper
 from glasslet.pods.steps import PodMemory, Retry, StepFailed
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.errors import RuntimeCallError

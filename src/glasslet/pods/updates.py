@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_update import PodUpdate, UpdateKind
-from glasslet.runtime.facts import Verdict
+from glasslet.exchange.facts import Verdict
 
 
 class Kill(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 
 from glasslet.pods.collaborators import WARNING, Observed
 from glasslet.pods.executor import Executor
-from glasslet.pods.grace import MIN_GRACE
-from glasslet.pods.last_words import LastWords
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.status.last_words import LastWords
 from glasslet.pods.steps import PodMemory, StepFailed
+from glasslet.pods.verbs.grace import MIN_GRACE
 from glasslet.record.stations import Station
 from glasslet.telemetry.metrics.pods import PodWork
 

@@ -17,10 +17,10 @@ from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.mailbox import Mailbox
-from glasslet.pods.api_status import tells_of_others
+from glasslet.exchange.admission import Rejected
+from glasslet.exchange.facts import Verdict
 from glasslet.pods.collaborators import NORMAL, Observed
 from glasslet.pods.entrance import Entrance
-from glasslet.pods.grace import termination_grace
 from glasslet.pods.lifecycle import (
     CleanedUp,
     ContainersStopped,
@@ -39,14 +39,14 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.resting import Resting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.stages import Stages
-from glasslet.pods.start_times import StartTimes
-from glasslet.pods.status_keeper import StatusKeeper
+from glasslet.pods.status.api_status import tells_of_others
+from glasslet.pods.status.start_times import StartTimes
+from glasslet.pods.status.status_keeper import StatusKeeper
 from glasslet.pods.steps import PodMemory
 from glasslet.pods.sync import PastDeadline, Quiet, RanOut
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
+from glasslet.pods.verbs.grace import termination_grace
 from glasslet.record.recorder import working_for
-from glasslet.runtime.admission import Rejected
-from glasslet.runtime.facts import Verdict
 from glasslet.telemetry.metrics.pods import PodWork
 
 DEADLINE = "Pod was active on the node longer than the specified deadline"

@@ -17,11 +17,11 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.supervision import Supervisor
-from glasslet.pods.api_status import ENDED
+from glasslet.exchange.admission import Admitted, Rejected
+from glasslet.exchange.facts import Verdict
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.collaborators import WARNING, Admit
 from glasslet.pods.entrance import Entrance
-from glasslet.pods.grace import MIN_GRACE, termination_grace
 from glasslet.pods.lifecycle import State
 from glasslet.pods.making_room import DISRUPTED, PREEMPTED, PREEMPTING, Victim
 from glasslet.pods.name_queue import NameQueue
@@ -29,13 +29,13 @@ from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.stages import build_stages
-from glasslet.pods.status_keeper import StatusKeeper, StatusServices
+from glasslet.pods.status.api_status import ENDED
+from glasslet.pods.status.status_keeper import StatusKeeper, StatusServices
 from glasslet.pods.updates import Kill
+from glasslet.pods.verbs.grace import MIN_GRACE, termination_grace
 from glasslet.pods.worker import PodWorker
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
-from glasslet.runtime.admission import Admitted, Rejected
-from glasslet.runtime.facts import Verdict
 from glasslet.runtime.model import ObservedPod
 
 ORPHAN_SOURCE = "runtime"

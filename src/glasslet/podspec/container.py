@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.host.layout import UnsafePath, container_log
+from glasslet.host.files.layout import UnsafePath, container_log
 from glasslet.podspec.environment import environment, expand_all
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.labels import container_annotations, container_labels

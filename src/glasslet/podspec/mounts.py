@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glasslet.api.container import VolumeMount
+from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.podspec.environment import environment, expand_strictly
 from glasslet.podspec.errors import container_error
 from glasslet.podspec.request import ContainerRequest
 from glasslet.runtime.spec import Device, IdMapping, Mount, MountPropagation
-from glasslet.runtime.volume import MountedVolume, SubPath
 
 ETC_HOSTS = "/etc/hosts"
 

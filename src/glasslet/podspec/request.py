@@ -10,10 +10,10 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.exchange.volume import MountedVolume
 from glasslet.host.resolver import ResolverFile as ResolverFile
 from glasslet.runtime.model import Image
 from glasslet.runtime.spec import ContainerDevices, DNSConfig, IdMapping
-from glasslet.runtime.volume import MountedVolume
 
 
 class NodeFacts(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.host.layout import LogLayout, UnsafePath
+from glasslet.host.files.layout import LogLayout, UnsafePath
 from glasslet.podspec.errors import sandbox_error
 from glasslet.podspec.hostname import kernel_hostname
 from glasslet.podspec.labels import sandbox_labels

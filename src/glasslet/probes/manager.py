@@ -23,12 +23,12 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.concurrency.supervision import Supervisor
+from glasslet.exchange.facts import ProbeOutcome, StatusFacts
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.prober import Probing
 from glasslet.probes.results import ProbeResult, ProbeResults
 from glasslet.probes.wanted import LOOPBACK, Key, Target, instances, kinds_of, may_begin, target_of, wanted_probes
 from glasslet.probes.worker import ProbeReport, ProbeServices, ProbeWorker
-from glasslet.runtime.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 StatusBuilder = Callable[[StatusFacts], PodStatus]

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from glasslet.api.object import ContainerID
-from glasslet.host.state_file import StateFile
+from glasslet.exchange.facts import ProbeOutcome
+from glasslet.host.files.state_file import StateFile
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.facts import ProbeOutcome
 
 logger = logging.getLogger(__name__)
 

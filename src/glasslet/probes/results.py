@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
+from glasslet.exchange.facts import ProbeOutcome
 from glasslet.probes.kinds import ProbeKind
-from glasslet.runtime.facts import ProbeOutcome
 
 SHOWN = 256
 """Characters of a note or an error that are kept."""

@@ -14,8 +14,8 @@ from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.restarts import may_restart
+from glasslet.exchange.facts import StatusFacts
 from glasslet.probes.kinds import ProbeKind
-from glasslet.runtime.facts import StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 LOOPBACK = "127.0.0.1"

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from glasslet.host.cgroup_processes import kill_processes
-from glasslet.host.cgroups import CgroupTree
+from glasslet.host.cgroups.processes import kill_processes
+from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.limits import Limits

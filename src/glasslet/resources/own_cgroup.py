@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from functools import partial
 
-from glasslet.host.cgroup_discovery import in_hosts_pid_namespace, is_kernel_thread, own_cgroup
-from glasslet.host.cgroups import CgroupTree
+from glasslet.host.cgroups.discovery import in_hosts_pid_namespace, is_kernel_thread, own_cgroup
+from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import Threads
 from glasslet.resources.layout import cgroupfs_path, parse_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from glasslet.host.cgroups import Setting
+from glasslet.host.cgroups.tree import Setting
 from glasslet.resources.cpu import QUOTA_PERIOD, cpu_weight
 from glasslet.resources.huge_pages import page_size_name
 from glasslet.resources.limits import Limits

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import Clock
-from glasslet.host.files import make_directory
+from glasslet.host.files.small_files import make_directory
 from glasslet.runtime.errors import RuntimeCallError, rpc_words
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.runtime.protocols import Checkpoints

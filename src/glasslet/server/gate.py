@@ -14,11 +14,11 @@ from urllib.parse import quote
 from aiohttp import web
 
 from glasslet.server import answers
-from glasslet.server.authentication import AuthenticationChain, Refused, bearer_token
-from glasslet.server.authorization import Denied, RequestAuthorizer, is_below
-from glasslet.server.guard import Connections
+from glasslet.server.access.authentication import AuthenticationChain, Refused, bearer_token
+from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below
+from glasslet.server.access.users import Credentials
 from glasslet.server.routing import Redirect, Refusal, RouteTable, Service
-from glasslet.server.users import Credentials
+from glasslet.server.transport.guard import Connections
 from glasslet.telemetry.metrics.http import RequestKind
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.server.health_report import Observe, report, single
-from glasslet.server.sockets import listen
 from glasslet.server.sources import HealthCheck
+from glasslet.server.transport.sockets import listen
 
 log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from aiohttp import web
 
 from glasslet.server.answers import tidy_headers
 from glasslet.server.gate import CONNECTIONS, Access, Gate, RequestMetrics
-from glasslet.server.guard import Connections
-from glasslet.server.limits import ConnectionLimits
-from glasslet.server.listener import Listener
 from glasslet.server.routing import RouteTable
-from glasslet.server.sockets import listen
+from glasslet.server.transport.guard import Connections
+from glasslet.server.transport.limits import ConnectionLimits
+from glasslet.server.transport.listener import Listener
+from glasslet.server.transport.sockets import listen
 
 
 @dataclass(frozen=True, slots=True)

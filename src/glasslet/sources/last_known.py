@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
-from glasslet.host.state_file import StateFile
+from glasslet.host.files.state_file import StateFile
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding

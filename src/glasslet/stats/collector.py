@@ -12,8 +12,8 @@ from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ObservedPod
-from glasslet.stats.cpu_rates import CPURates
-from glasslet.stats.figures import Part
+from glasslet.stats.cgroups.cpu_rates import CPURates
+from glasslet.stats.cgroups.figures import Part
 from glasslet.stats.readings import CgroupTree, GroupReader, Reading
 from glasslet.stats.targets import SystemGroups, choose_targets
 from glasslet.stats.turns import Turns

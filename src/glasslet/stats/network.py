@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from glasslet.stats.kernel_text import contents
+from glasslet.stats.cgroups.kernel_text import contents
 
 _IGNORED = ("lo", "veth", "docker", "nerdctl")
 """Interfaces whose traffic is seen a second time elsewhere, or goes nowhere."""

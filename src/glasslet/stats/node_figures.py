@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from glasslet.stats.kernel_text import contents, number
+from glasslet.stats.cgroups.kernel_text import contents, number
 
 
 class TaskLimit(Struct, frozen=True, kw_only=True):

@@ -19,23 +19,23 @@ from typing import Protocol
 from glasslet.api.object import PodUID
 from glasslet.host.threads import HostCallStuck
 from glasslet.record.stations import WaitKind
-from glasslet.stats.cadvisor_page import MachineFacts, cadvisor_page
+from glasslet.stats.cgroups.cpu_rates import CPURates
+from glasslet.stats.cgroups.figures import Part
 from glasslet.stats.collector import MAX_AGE, Threads
-from glasslet.stats.container_families import families
-from glasslet.stats.cpu_rates import CPURates
-from glasslet.stats.disk_counters import disk_counters
-from glasslet.stats.disk_usage import FilesystemFigures
-from glasslet.stats.figures import Part
-from glasslet.stats.filesystem_families import NodeFilesystem
+from glasslet.stats.disks.disk_counters import disk_counters
+from glasslet.stats.disks.disk_usage import FilesystemFigures
+from glasslet.stats.disks.storage import MAX_AGE as STORAGE_MAX_AGE
+from glasslet.stats.disks.storage import StorageFigures
+from glasslet.stats.disks.volume_usage import VolumeTaken
 from glasslet.stats.node_figures import task_limit
+from glasslet.stats.pages.cadvisor_page import MachineFacts, cadvisor_page
+from glasslet.stats.pages.container_families import families
+from glasslet.stats.pages.filesystem_families import NodeFilesystem
+from glasslet.stats.pages.resource_page import resource_page
+from glasslet.stats.pages.summary import DiskFacts, NodeFacts, StatsUnavailable, build_summary
+from glasslet.stats.pages.summary_types import Summary, encode_summary
 from glasslet.stats.readings import Reading
-from glasslet.stats.resource_page import resource_page
-from glasslet.stats.storage import MAX_AGE as STORAGE_MAX_AGE
-from glasslet.stats.storage import StorageFigures
-from glasslet.stats.summary import DiskFacts, NodeFacts, StatsUnavailable, build_summary
-from glasslet.stats.summary_types import Summary, encode_summary
 from glasslet.stats.targets import PodTarget
-from glasslet.stats.volume_usage import VolumeTaken
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from glasslet.runtime.model import ObservedContainer
-from glasslet.stats.container_cgroups import ContainerCgroups
-from glasslet.stats.figures import CgroupFigures, Part
-from glasslet.stats.handles import Handles, count_handles
-from glasslet.stats.kept_figures import KeptFigures
+from glasslet.stats.cgroups.container_cgroups import ContainerCgroups
+from glasslet.stats.cgroups.figures import CgroupFigures, Part
+from glasslet.stats.cgroups.handles import Handles, count_handles
+from glasslet.stats.cgroups.kept_figures import KeptFigures
 from glasslet.stats.network import Interface, read_interfaces
 from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
 

@@ -8,8 +8,8 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import OWNED
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
+from glasslet.exchange.facts import StatusFacts, Verdict
 from glasslet.podspec.qos import qos_class
-from glasslet.runtime.facts import StatusFacts, Verdict
 from glasslet.status.conditions import pod_conditions
 from glasslet.status.containers import ContainerStatuses, declared_lost, has_run, is_sidecar
 from glasslet.status.phase import pod_phase

@@ -10,7 +10,7 @@ import msgspec
 from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import ContainerStatus, PodCondition
-from glasslet.runtime.facts import StatusFacts
+from glasslet.exchange.facts import StatusFacts
 from glasslet.status.containers import has_run, is_sidecar
 
 

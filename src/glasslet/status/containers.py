@@ -21,7 +21,7 @@ from glasslet.api.pod_status import (
     VolumeMountStatus,
 )
 from glasslet.api.restarts import restarts_after
-from glasslet.runtime.facts import ProbeOutcome, StatusFacts
+from glasslet.exchange.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 AnyContainer = Container | EphemeralContainer

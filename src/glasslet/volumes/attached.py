@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
 
 _ATTACHED_BY_CONTROLLERS = "kubernetes.io/csi"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from glasslet.host.atomic_files import Files
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.atomic_files import Files
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.plugin import VolumeRequest
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from glasslet.api.pod import Pod
 from glasslet.api.volume import DownwardAPIVolumeFile, DownwardAPIVolumeSource
-from glasslet.host.atomic_files import FileContent, Files
+from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.volumes.data_sources import FieldText
 from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes

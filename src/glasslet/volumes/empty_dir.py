@@ -8,11 +8,11 @@ from functools import partial
 
 from glasslet.api.pod import Pod
 from glasslet.api.volume import EmptyDirVolumeSource
-from glasslet.host.files import make_directory
-from glasslet.host.layout import RootLayout
-from glasslet.host.mount_table import MountEntry, resolved
-from glasslet.host.tree import remove_tree
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.removal import remove_tree
+from glasslet.host.files.small_files import make_directory
+from glasslet.host.mounts.table import MountEntry, resolved
 from glasslet.volumes.empty_dir_size import HUGE_PAGES, page_size, tmpfs_size
 from glasslet.volumes.ownership import give_to_group
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key

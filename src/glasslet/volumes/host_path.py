@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 from glasslet.api.volume import HostPathVolumeSource
-from glasslet.host.files import make_directory
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.small_files import make_directory
 from glasslet.volumes.plugin import NO_OPTIONS, WAIT_SECONDS, Threads, VolumeProblem, VolumeRequest, volume_key
 
 _KINDS: dict[str, tuple[Callable[[int], bool], str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.api.volume import ImageVolumeSource
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
 from glasslet.volumes.plugin import VolumeRequest
 
 

@@ -13,14 +13,14 @@ import msgspec
 
 from glasslet.api.persistent_volume import SecretReference
 from glasslet.api.volume import ISCSIVolumeSource
-from glasslet.host.files import make_directory, write_in_place
-from glasslet.host.filesystems import mount_disk
-from glasslet.host.iscsi import Chap, ISCSIFailed, Target, drop_disk, log_in, log_out
-from glasslet.host.layout import RootLayout, component
-from glasslet.host.mount_options import joined
-from glasslet.host.mount_table import resolved
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import RootLayout, component
+from glasslet.host.files.small_files import make_directory, write_in_place
+from glasslet.host.mounts.filesystems import mount_disk
+from glasslet.host.mounts.iscsi import Chap, ISCSIFailed, Target, drop_disk, log_in, log_out
+from glasslet.host.mounts.options import joined
+from glasslet.host.mounts.table import resolved
 from glasslet.kubeapi.errors import APIError
-from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.data_sources import Objects
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds

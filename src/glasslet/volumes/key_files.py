@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.volume import KeyToPath
-from glasslet.host.atomic_files import FileContent, Files
+from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.volumes.plugin import VolumeProblem
 
 DEFAULT_MODE = 0o644

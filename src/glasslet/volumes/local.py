@@ -7,12 +7,12 @@ import stat
 from functools import partial
 
 from glasslet.api.persistent_volume import LocalVolumeSource
-from glasslet.host.files import make_directory
-from glasslet.host.filesystems import mount_disk
-from glasslet.host.layout import RootLayout
-from glasslet.host.mount_options import joined
-from glasslet.host.mount_table import resolved
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.small_files import make_directory
+from glasslet.host.mounts.filesystems import mount_disk
+from glasslet.host.mounts.options import joined
+from glasslet.host.mounts.table import resolved
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds
 

@@ -19,11 +19,11 @@ from glasslet.api.persistent_volume import source_of
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.volume import Volume
-from glasslet.host.layout import RootLayout, escaped
-from glasslet.host.sub_path import bind_sub_path, release_sub_paths
+from glasslet.exchange.volume import MountedVolume, SubPath
+from glasslet.host.files.layout import RootLayout, escaped
+from glasslet.host.files.removal import remove_empty
+from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
 from glasslet.host.threads import HostCallStuck
-from glasslet.host.tree import remove_empty
-from glasslet.runtime.volume import MountedVolume, SubPath
 from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
 from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady

@@ -8,13 +8,13 @@ import os
 from functools import partial
 
 from glasslet.api.volume import NFSVolumeSource
-from glasslet.host.files import make_directory
-from glasslet.host.layout import RootLayout
-from glasslet.host.mount_options import joined
-from glasslet.host.mount_program import mount_by_program
-from glasslet.host.mount_table import resolved
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.small_files import make_directory
+from glasslet.host.mounts.options import joined
+from glasslet.host.mounts.program import mount_by_program
+from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import HostCallStuck
-from glasslet.runtime.volume import MountedVolume
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
 
 FORCE_AFTER = 60.0

@@ -10,8 +10,8 @@ from msgspec import Struct
 from glasslet.api.persistent_volume import PersistentVolume
 from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
-from glasslet.host.mount_table import MountTable
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.mounts.table import MountTable
 
 T = TypeVar("T")
 

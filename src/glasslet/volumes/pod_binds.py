@@ -7,12 +7,12 @@ from functools import partial
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.host.files import make_directory
-from glasslet.host.layout import RootLayout
-from glasslet.host.mount_options import joined
-from glasslet.host.mount_table import MountEntry, MountTable, resolved
-from glasslet.host.tree import remove_tree
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.removal import remove_tree
+from glasslet.host.files.small_files import make_directory
+from glasslet.host.mounts.options import joined
+from glasslet.host.mounts.table import MountEntry, MountTable, resolved
 from glasslet.volumes.group_owner import GroupOwner, Tell
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeRequest, volume_key
 

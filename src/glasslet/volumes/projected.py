@@ -11,7 +11,7 @@ from glasslet.api.volume import (
     ServiceAccountTokenProjection,
     VolumeProjection,
 )
-from glasslet.host.atomic_files import FileContent, Files
+from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.kubeapi.errors import APIError
 from glasslet.volumes.config_map import read_config_map
 from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glasslet.api.configdata import Secret
 from glasslet.api.volume import SecretVolumeSource
-from glasslet.host.atomic_files import Files
+from glasslet.host.files.atomic_files import Files
 from glasslet.kubeapi.errors import APIError
 from glasslet.kubeapi.objects.optional import if_it_exists
 from glasslet.volumes.data_sources import Objects

@@ -13,7 +13,7 @@ from glasslet.admission.pod_features import pod_level_resources_rule
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
 from glasslet.api.security import AppArmorProfile, PodSecurityContext
-from glasslet.runtime.admission import Admitted, Rejected
+from glasslet.exchange.admission import Admitted, Rejected
 from tests.builders.admission import amounts, api_pod, candidate, node, room
 
 CONFINED = PodSecurityContext(app_armor_profile=AppArmorProfile(type="RuntimeDefault"))

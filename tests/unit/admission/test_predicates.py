@@ -15,7 +15,7 @@ from glasslet.api.node import NodeFeatures, Taint
 from glasslet.api.pod import PodOS
 from glasslet.api.scheduling import Affinity, Toleration
 from glasslet.api.security import PodSecurityContext
-from glasslet.runtime.admission import Admitted, Rejected
+from glasslet.exchange.admission import Admitted, Rejected
 from tests.builders.admission import api_pod, candidate, node
 from tests.builders.pod import container, pod, sidecar
 

@@ -10,7 +10,7 @@ from glasslet.admission.predicates import predicates
 from glasslet.admission.preemption import NobodyToPreempt, choose_victims
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
-from glasslet.runtime.admission import Admitted, Rejected
+from glasslet.exchange.admission import Admitted, Rejected
 from tests.builders.admission import amounts, api_pod, candidate
 from tests.builders.pod import container, pod
 

@@ -7,7 +7,7 @@ import pytest
 from glasslet.admission.predicates import predicates
 from glasslet.admission.resources import is_extended, shortages
 from glasslet.api.container import ResourceRequirements
-from glasslet.runtime.admission import Admitted, Rejected
+from glasslet.exchange.admission import Admitted, Rejected
 from tests.builders.admission import amounts, api_pod, candidate
 from tests.builders.pod import container, pod, sidecar
 

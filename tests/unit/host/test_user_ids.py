@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from glasslet.api.object import PodUID
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
 from glasslet.host.subordinate_ids import SubordinateIdsUnusable, parse_ids
 from glasslet.host.user_ids import NoUserIds, SpareIds, UserIds
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glasslet.exchange.facts import Verdict
 from glasslet.pods.lifecycle import (
     CleanedUp,
     ContainersStopped,
@@ -21,7 +22,6 @@ from glasslet.pods.lifecycle import (
     Terminating,
     advance,
 )
-from glasslet.runtime.facts import Verdict
 
 ORDER = (Syncing, Terminating, Terminated, Finished)
 EVICTED = Verdict(phase="Failed", reason="Evicted")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasslet.api.pod_update import UpdateKind
+from glasslet.exchange.facts import Verdict
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
-from glasslet.runtime.facts import Verdict
 from tests.builders.pod import api_pod, container, deleted, pod, update
 
 PODS = [pod(container(image=f"image:{n}")) for n in range(3)]

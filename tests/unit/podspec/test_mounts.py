@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.mounts import container_devices, container_mounts, sub_paths
 from glasslet.podspec.request import UserNamespace
 from glasslet.runtime.spec import Device, IdMapping, MountPropagation
-from glasslet.runtime.volume import MountedVolume, SubPath
 from tests.builders.podspec import container_request, node_facts, pod_of
 
 VOLUMES = {

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from glasslet.exchange.volume import MountedVolume
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.sandbox import sandbox_spec
 from glasslet.runtime.model import Image
 from glasslet.runtime.spec import PortMapping
-from glasslet.runtime.volume import MountedVolume
 from tests.builders.podspec import container_request, node_facts, pod_of, sandbox_request
 
 

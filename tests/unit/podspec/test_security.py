@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from glasslet.api.object import ContainerID
+from glasslet.exchange.volume import MountedVolume
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import UserNamespace
 from glasslet.podspec.security import container_security, sandbox_security
 from glasslet.runtime.model import Image
 from glasslet.runtime.spec import ContainerSecurity, IdMapping, NamespaceMode, SecurityProfile, SELinux
-from glasslet.runtime.volume import MountedVolume
 from tests.builders.podspec import container_request, node_facts, pod_of, sandbox_request
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
+from glasslet.exchange.facts import ProbeOutcome
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.results import ProbeResult, ProbeResults, Verdict
-from glasslet.runtime.facts import ProbeOutcome
 
 REF = PodRef("default", "web", PodUID("1"))
 ONE, TWO = ContainerID("one"), ContainerID("two")

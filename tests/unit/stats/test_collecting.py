@@ -19,24 +19,24 @@ from glasslet.api.volume import (
     Volume,
 )
 from glasslet.concurrency.clock import LoopClock
-from glasslet.host.layout import LogLayout, RootLayout
+from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import Machine
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.model import FilesystemUsage, ObservedPod
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cadvisor_page import MachineFacts
-from glasslet.stats.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.cpu_rates import WINDOW
+from glasslet.stats.cgroups.figures import CgroupFigures, Part
 from glasslet.stats.collector import MAX_AGE, NodeCollector
-from glasslet.stats.cpu_rates import WINDOW
-from glasslet.stats.figures import CgroupFigures, Part
+from glasslet.stats.disks.storage import MAX_AGE as DISKS_MAX_AGE
+from glasslet.stats.disks.storage import PodFolders, Storage
+from glasslet.stats.disks.volume_usage import VolumePlace, VolumeUsage, volume_places
 from glasslet.stats.node_figures import Sockets
 from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.storage import MAX_AGE as DISKS_MAX_AGE
-from glasslet.stats.storage import PodFolders, Storage
-from glasslet.stats.summary import NodeFacts, StatsUnavailable
+from glasslet.stats.pages.cadvisor_page import MachineFacts
+from glasslet.stats.pages.summary import NodeFacts, StatsUnavailable
 from glasslet.stats.targets import SystemGroups, choose_targets, groups_above
-from glasslet.stats.volume_usage import VolumePlace, VolumeUsage, volume_places
 from tests.builders.cgroup_tree import write_v2
 from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 from tests.builders.pod import pod

@@ -13,7 +13,7 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod, PodReadinessGate, PodSpec
 from glasslet.api.pod_status import PodCondition, PodStatus
-from glasslet.runtime.facts import ProbeOutcome, StatusFacts, Verdict, Waiting
+from glasslet.exchange.facts import ProbeOutcome, StatusFacts, Verdict, Waiting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.status.builder import build_status, status_builder
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glasslet.host.layout import RootLayout
+from glasslet.host.files.layout import RootLayout
 from glasslet.volumes.attached import volumes_in_use
 
 

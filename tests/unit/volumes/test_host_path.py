@@ -9,7 +9,7 @@ import pytest
 
 from glasslet.api.codec import convert
 from glasslet.api.volume import Volume
-from glasslet.runtime.volume import MountedVolume
+from glasslet.exchange.volume import MountedVolume
 from glasslet.volumes.host_path import HostPath, check_type
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from tests.builders.podspec import pod_of

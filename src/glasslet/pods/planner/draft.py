@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from glasslet.exchange.facts import Waiting
 from glasslet.pods.planner.actions import Action, CreateSandbox, KillContainer, PreparePod, StartContainer
 from glasslet.pods.planner.shapes import POD_LEVEL, Plan, PlanInput, PlannedWait
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.facts import Waiting
 
 
 class Draft:

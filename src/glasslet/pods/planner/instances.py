@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from glasslet.api.container import Container, EphemeralContainer
+from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.planner.shapes import PlanInput
 from glasslet.podspec.labels import HASH, container_hash
-from glasslet.runtime.facts import ProbeOutcome
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 NO_RESULTS = ProbeOutcome()

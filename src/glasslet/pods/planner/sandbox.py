@@ -7,11 +7,11 @@ from msgspec import Struct
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.restarts import policy_of
-from glasslet.pods.grace import restart_grace
 from glasslet.pods.planner.actions import CreateSandbox, RemoveContainer, StopOldSandbox
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import newest
 from glasslet.pods.planner.shapes import POD_LEVEL, PlanInput
+from glasslet.pods.verbs.grace import restart_grace
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 _MADE = (ContainerPhase.CREATED, ContainerPhase.RUNNING, ContainerPhase.EXITED)

@@ -10,10 +10,10 @@ from msgspec import Struct
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
+from glasslet.exchange.facts import ProbeOutcome, Waiting
 from glasslet.pods.backoff import BackOffLimits, BackOffs
 from glasslet.pods.planner.actions import Action
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.facts import ProbeOutcome, Waiting
 from glasslet.runtime.model import ObservedPod
 
 POD_LEVEL = ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from glasslet.api.container import Container
-from glasslet.pods.grace import probe_grace, restart_grace
 from glasslet.pods.planner.actions import KillContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import is_changed, newest, probes_of
 from glasslet.pods.planner.resizing import restarts_for_resize
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.pods.planner.starting import start
+from glasslet.pods.verbs.grace import probe_grace, restart_grace
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
+from glasslet.exchange.facts import Waiting
 from glasslet.pods.backoff import back_off_key, held_until
 from glasslet.pods.planner.actions import Role, StartContainer
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import is_changed, newest, newest_ended
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.facts import Waiting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.observed.durations import go_duration
 

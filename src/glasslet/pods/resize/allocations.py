@@ -16,11 +16,11 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.clock import Clock, SystemClock
+from glasslet.exchange.facts import Resizing
 from glasslet.pods.resize.checkpoint import ByPod
 from glasslet.pods.resize.decision import Decision, Deferred, Granted, Infeasible, grows
 from glasslet.pods.resize.requirements import Requirements, amounts, requirements_of, resizable, with_requirements
 from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, qos_class
-from glasslet.runtime.facts import Resizing
 
 Judge = Callable[[Pod, Pod, Sequence[Pod]], Decision]
 """(what it wants, as it is allocated, the other pods)."""

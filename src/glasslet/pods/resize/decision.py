@@ -9,10 +9,10 @@ from msgspec import Struct
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.quantity import Quantity
+from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.pods.resize.requirements import CPU, MEMORY, amounts, resizable
 from glasslet.podspec.pod_level import pod_requests
 from glasslet.podspec.qos import GUARANTEED, qos_class
-from glasslet.runtime.admission import Admitted, Rejected
 
 
 class Granted(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from glasslet.host.files import move_aside, write_atomically
+from glasslet.host.files.small_files import move_aside, write_atomically
 from glasslet.pods.resize.checkpoint import ByPod, Damaged, dump, load
 from glasslet.record.stations import WaitKind
 

@@ -6,9 +6,9 @@ import logging
 import os
 
 from glasslet.api.object import ContainerID, PodUID
-from glasslet.host.layout import LogLayout
-from glasslet.host.mount_table import read_mount_table
-from glasslet.host.tree import remove_tree
+from glasslet.host.files.layout import LogLayout
+from glasslet.host.files.removal import remove_tree
+from glasslet.host.mounts.table import read_mount_table
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from glasslet.host.files import write_atomically
+from glasslet.host.files.small_files import write_atomically
 from glasslet.runtime.images.pull_records import (
     BadRecord,
     PulledRecord,

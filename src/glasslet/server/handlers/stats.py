@@ -11,7 +11,7 @@ from glasslet.server import answers
 from glasslet.server.handlers.metrics import exposition
 from glasslet.server.routing import Handler, Parameters, Produces, Route, RouteTable
 from glasslet.server.sources import StatsSource
-from glasslet.stats.summary import StatsUnavailable
+from glasslet.stats.pages.summary import StatsUnavailable
 
 logger = logging.getLogger(__name__)
 

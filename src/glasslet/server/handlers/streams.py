@@ -12,12 +12,12 @@ from multidict import MultiMapping
 from glasslet.api.pod import Pod
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.server import answers
-from glasslet.server.authentication import PROTOCOL_PREFIX
+from glasslet.server.access.authentication import PROTOCOL_PREFIX
 from glasslet.server.gate import CONNECTIONS
 from glasslet.server.routing import Parameters, Route, RouteTable
 from glasslet.server.sources import PodSource, StreamRefused, Streams, StreamSource
-from glasslet.server.stream_watch import OpaqueWatch, SPDYWatch, StreamWatch, WebSocketWatch
-from glasslet.server.tunnel import ANSWER_SECONDS, RuntimeEnd, RuntimeUnreachable, Tunnel, dial
+from glasslet.server.transport.stream_watch import OpaqueWatch, SPDYWatch, StreamWatch, WebSocketWatch
+from glasslet.server.transport.tunnel import ANSWER_SECONDS, RuntimeEnd, RuntimeUnreachable, Tunnel, dial
 
 BOTH = ("GET", "POST")
 _RETRY_AFTER = {"Retry-After": "60"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.api.object import ContainerID, PodUID
-from glasslet.host.layout import LogLayout
+from glasslet.host.files.layout import LogLayout
 from glasslet.runtime.garbage.log_folders import LogFolders, container_of_link, uid_of_folder
 
 

@@ -1,0 +1,1 @@
+"""Frozen values that sibling rooms exchange: what one room produces and another consumes."""

@@ -1,0 +1,126 @@
+"""A situation as the answers of `ps` and `describe`. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from glasslet.answers.agent import WaitRow
+from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, PodRow
+from glasslet.answers.why import VerdictAnswer
+from glasslet.api.pod_status import ContainerStatus
+from glasslet.glass.timeline import moment, newest
+from glasslet.glass.verdicts.judge import is_settled
+from glasslet.glass.verdicts.situation import EPHEMERAL, INIT, SIDECAR, Situation
+from glasslet.record.history import LiveWait
+
+_TIMELINE_ROWS = 40
+
+
+def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
+    """One line of `ps`. Ready counts regular containers and sidecars, as kubectl does."""
+    meta = it.pod.metadata
+    counted = [status for status, kind in it.statuses() if kind not in (INIT, EPHEMERAL)]
+    sidecars = sum(1 for c in it.pod.spec.init_containers if c.restart_policy == "Always")
+    return PodRow(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        phase="Terminating" if verdict.rule == "terminating" else it.status.phase or "Pending",
+        ready=sum(1 for status in counted if status.ready),
+        containers=len(it.pod.spec.containers) + sidecars,
+        restarts=sum(status.restart_count for status, kind in it.statuses() if kind != EPHEMERAL),
+        now=verdict.brief,
+        since=verdict.since or it.since,
+        lifecycle=it.lifecycle,
+        is_ready=it.condition("Ready") == "True",
+        settled=is_settled(verdict),
+        ip=it.status.pod_ip,
+        created=it.status.start_time or meta.creation_timestamp,
+        reason=it.status.reason,
+    )
+
+
+def pod_description(it: Situation, verdict: VerdictAnswer, *, source: str) -> PodDescription:
+    """One pod in full."""
+    spec = it.pod.spec
+    return PodDescription(
+        pod=pod_row(it, verdict),
+        containers=tuple(_reported(status, kind) for status, kind in it.statuses()) or _planned(it),
+        conditions=tuple(
+            ConditionRow(type=c.type, status=c.status, since=c.last_transition_time, reason=c.reason, message=c.message)
+            for c in it.status.conditions
+        ),
+        ips=tuple(ip.ip for ip in it.status.pod_ips),
+        source=source,
+        restart_policy=spec.restart_policy,
+        qos_class=it.status.qos_class,
+        grace_period=spec.termination_grace_period_seconds,
+        volumes=tuple(volume.name for volume in spec.volumes),
+        labels=it.pod.metadata.labels,
+        waits=tuple(wait_row(wait) for wait in it.record.waits),
+        findings=it.record.findings(),
+        timeline=newest(it.record, _TIMELINE_ROWS),
+    )
+
+
+def wait_row(wait: LiveWait) -> WaitRow:
+    """One live wait."""
+    return WaitRow(
+        kind=wait.kind,
+        on=wait.on,
+        since=moment(wait.since),
+        pod=str(wait.pod) if wait.pod is not None else "",
+        container=wait.container,
+        station=wait.station,
+        until=moment(wait.until) if wait.until is not None else None,
+        task=wait.task,
+    )
+
+
+def _reported(status: ContainerStatus, kind: str) -> ContainerRow:
+    last = status.last_state.terminated
+    row = ContainerRow(
+        name=status.name,
+        kind=kind,
+        image=status.image,
+        state="unknown",
+        ready=status.ready,
+        restarts=status.restart_count,
+        id=status.container_id,
+        last_reason=last.reason if last is not None else "",
+        last_exit_code=last.exit_code if last is not None else None,
+        last_finished=last.finished_at if last is not None else None,
+    )
+    return _with_state(row, status)
+
+
+def _with_state(row: ContainerRow, status: ContainerStatus) -> ContainerRow:
+    state = status.state
+    if state.running is not None:
+        return replace(row, state="running", since=state.running.started_at)
+    if state.terminated is not None:
+        ended = state.terminated
+        return replace(
+            row,
+            state="terminated",
+            since=ended.finished_at,
+            reason=ended.reason,
+            message=ended.message,
+            exit_code=ended.exit_code,
+        )
+    if state.waiting is not None:
+        return replace(row, state="waiting", reason=state.waiting.reason, message=state.waiting.message)
+    return row
+
+
+def _planned(it: Situation) -> tuple[ContainerRow, ...]:
+    """Containers before anything was reported of them."""
+    rows = []
+    for container in it.pod.spec.init_containers:
+        kind = SIDECAR if container.restart_policy == "Always" else INIT
+        rows.append(ContainerRow(name=container.name, kind=kind, image=container.image, state="unknown"))
+    rows += [
+        ContainerRow(name=container.name, kind="main", image=container.image, state="unknown")
+        for container in it.pod.spec.containers
+    ]
+    return tuple(rows)

@@ -1,0 +1,209 @@
+"""What containers do: crash, run to their end first, are not ready."""
+
+from __future__ import annotations
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import duration, times
+from glasslet.api.container import Container
+from glasslet.api.lifecycle import Probe
+from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
+from glasslet.api.restarts import policy_of, restarts_after
+from glasslet.glass.verdicts.situation import INIT, MAIN, SIDECAR, Situation
+from glasslet.record.events import Decided, Observed
+from glasslet.record.stations import WaitKind
+
+_SIGNALS = {137: "KILL, often out of memory", 139: "a segmentation fault", 143: "TERM"}
+
+
+def crash_back_off(it: Situation) -> VerdictAnswer | None:
+    """A container ended and is held back before it is started again."""
+    for status, kind in it.statuses():
+        waiting = status.state.waiting
+        if waiting is None or waiting.reason != "CrashLoopBackOff":
+            continue
+        last = status.last_state.terminated
+        wait = it.wait(WaitKind.BACK_OFF, container=status.name)
+        again = it.until(wait)
+        since = last.finished_at if last is not None else None
+        held = duration(wait.until - since.timestamp()) if wait and wait.until and since else ""
+        after = _exit(last)
+        return it.verdict(
+            "crash_back_off",
+            "failing",
+            f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
+            + (f"; next start in {again}." if again else "."),
+            brief=f"back-off after {_exit_brief(last)}"
+            + (f" ({held})" if held else "")
+            + (f", next start in {again}" if again else ""),
+            since=since,
+            evidence=[
+                ("last run", _last_run(it, last)),
+                ("last words", it.last_words.get(status.name, "")),
+                ("message", last.message.strip() if last is not None else ""),
+                ("killed for", _killed_for(it, status)),
+                ("back-off", waiting.message),
+            ],
+            next_step=f"read its log: glasslet logs {it} -c {status.name}",
+        )
+    return None
+
+
+def init_not_finished(it: Situation) -> VerdictAnswer | None:
+    """An init container still runs (or starts), and all after it wait."""
+    kinds = list(it.statuses())
+    total = sum(1 for _, kind in kinds if kind in (INIT, SIDECAR))
+    for position, (status, kind) in enumerate(kinds, start=1):
+        if kind == INIT and status.state.running is not None:
+            since = status.state.running.started_at
+            return it.verdict(
+                "init_not_finished",
+                "starting",
+                f"{it} waits for init container {status.name} ({position} of {total}) to finish; "
+                f"it has run for {it.ago(since)}.",
+                brief=f"init container {status.name} runs ({position} of {total})",
+                since=since,
+                evidence=[("last words", it.last_words.get(status.name, ""))],
+                next_step=f"see what it does: glasslet logs {it} -c {status.name} -f",
+            )
+        if kind == SIDECAR and status.state.running is not None and status.started is False:
+            since = status.state.running.started_at
+            return it.verdict(
+                "sidecar_not_started",
+                "starting",
+                f"{it} waits for the startup probe of sidecar {status.name} ({it.ago(since)}).",
+                brief=f"sidecar {status.name}: startup probe",
+                since=since,
+                evidence=[("probe", _probe(it, status.name, "startup")), ("last result", _result(it, status.name))],
+            )
+        if kind == INIT and status.state.terminated is not None and status.state.terminated.exit_code != 0:
+            return it.verdict(
+                "init_failed",
+                "failing",
+                f"{it} cannot go on: init container {status.name} {_exit(status.state.terminated)}.",
+                brief=f"init container {status.name} failed",
+                since=status.state.terminated.finished_at,
+                evidence=[
+                    ("last words", it.last_words.get(status.name, "")),
+                    ("message", status.state.terminated.message.strip()),
+                ],
+                next_step=f"read its log: glasslet logs {it} -c {status.name}",
+            )
+    return None
+
+
+def not_ready(it: Situation) -> VerdictAnswer | None:
+    """A container runs, but its startup or readiness probe does not pass."""
+    for status, kind in it.statuses():
+        running = status.state.running
+        if running is None or status.ready or kind not in (MAIN, SIDECAR):
+            continue
+        container = it.container(status.name)
+        if container is None or (container.readiness_probe is None and container.startup_probe is None):
+            continue
+        which = "startup" if container.startup_probe is not None and not status.started else "readiness"
+        probe, result = _probe(it, status.name, which), _result(it, status.name)
+        return it.verdict(
+            "not_ready",
+            "waiting",
+            f"{it} is not ready: the {which} probe of {status.name} does not pass"
+            + (f" ({result})." if result else " yet."),
+            brief=f"{which} probe {probe}" + (f": {result}" if result else ""),
+            since=running.started_at,
+            evidence=[
+                ("probe", probe),
+                ("last result", result),
+                ("last words", it.last_words.get(status.name, "")),
+                ("running", f"for {it.ago(running.started_at)}, restarted {times(status.restart_count)}"),
+            ],
+            next_step=f"ask what the probe asks: glasslet exec {it} -c {status.name} -- ..., or read its log",
+        )
+    return None
+
+
+def ended_container(it: Situation) -> VerdictAnswer | None:
+    """A container ended for good while others run (restart policy)."""
+    for status, kind in it.statuses():
+        ended = status.state.terminated
+        if ended is None or kind != MAIN or it.condition("Ready") == "True":
+            continue
+        container = next((c for c in it.pod.spec.containers if c.name == status.name), Container())
+        policy = policy_of(container, it.pod.spec)
+        stays = not restarts_after(container, it.pod.spec, ended.exit_code)
+        return it.verdict(
+            "ended_container",
+            "failing" if ended.exit_code else "waiting",
+            f"{it} is not ready: container {status.name} {_exit(ended)} {it.ago(ended.finished_at)} ago"
+            + (f" and stays down (restart policy {policy})." if stays else " and is about to be started again."),
+            brief=f"{status.name} {_exit(ended)}",
+            since=ended.finished_at,
+            evidence=[
+                ("last words", it.last_words.get(status.name, "")),
+                ("message", ended.message.strip()),
+                ("killed for", _killed_for(it, status)),
+            ],
+            next_step=f"read its log: glasslet logs {it} -c {status.name}",
+        )
+    return None
+
+
+def _exit(ended: ContainerStateTerminated | None) -> str:
+    if ended is None:
+        return "ended"
+    if ended.reason == "OOMKilled":
+        return "ran out of memory (OOMKilled)"
+    if ended.signal:
+        return f"was killed by signal {ended.signal}"
+    known = _SIGNALS.get(ended.exit_code)
+    said = f", {ended.reason}" if ended.reason not in ("", "Error", "Completed") else ""
+    return f"exited with code {ended.exit_code}" + (f" ({known}{said})" if known else said)
+
+
+def _exit_brief(ended: ContainerStateTerminated | None) -> str:
+    if ended is None:
+        return "its end"
+    return "out of memory" if ended.reason == "OOMKilled" else f"exit {ended.exit_code}"
+
+
+def _last_run(it: Situation, ended: ContainerStateTerminated | None) -> str:
+    if ended is None or ended.finished_at is None:
+        return ""
+    # The API's times are whole seconds.
+    seconds = (ended.finished_at - ended.started_at).total_seconds() if ended.started_at else None
+    took = "" if seconds is None else f", ran {duration(seconds)}" if seconds >= 1 else ", ran less than a second"
+    return f"{_exit(ended)} {it.ago(ended.finished_at)} ago{took}"
+
+
+def _killed_for(it: Situation, status: ContainerStatus) -> str:
+    """The newest decision to kill this container, if one was made."""
+    for event in reversed(it.record.events):
+        if isinstance(event, Decided) and event.container == status.name and "kill" in event.what.lower():
+            reason = dict(event.inputs).get("reason", "")
+            return f"{event.what}{': ' + reason if reason else ''}, {it.ago(event.start)} ago"
+    return ""
+
+
+def _result(it: Situation, container: str) -> str:
+    """The newest thing that was observed of a probe of this container."""
+    for event in reversed(it.record.events):
+        if isinstance(event, Observed) and event.container == container and "probe" in event.subject:
+            return event.new
+    wait = it.wait(WaitKind.PROBE, container=container)
+    return wait.on if wait is not None else ""
+
+
+def _probe(it: Situation, container: str, which: str) -> str:
+    spec = it.container(container)
+    if spec is None:
+        return ""
+    probe: Probe | None = spec.startup_probe if which == "startup" else spec.readiness_probe
+    if probe is None:
+        return ""
+    if probe.http_get is not None:
+        # Without the query: there may be a token in it.
+        path = probe.http_get.path.partition("?")[0]
+        return f"http :{probe.http_get.port}{path or '/'}"
+    if probe.tcp_socket is not None:
+        return f"tcp :{probe.tcp_socket.port}"
+    if probe.grpc is not None:
+        return f"grpc :{probe.grpc.port}"
+    return "exec " + " ".join(probe.exec.command) if probe.exec is not None else ""

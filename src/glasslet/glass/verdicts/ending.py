@@ -1,0 +1,97 @@
+"""The pod is on its way out, or over."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from glasslet.answers.why import Evidence, VerdictAnswer
+from glasslet.answers.words import duration
+from glasslet.glass.timeline import described, moment
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.record.events import Found, end_of
+from glasslet.record.history import PodRecord
+from glasslet.record.stations import Station, WaitKind
+
+_STOPPING = {"terminating", "terminated"}
+
+
+def terminating(it: Situation) -> VerdictAnswer | None:
+    """The pod is being stopped."""
+    if it.lifecycle not in _STOPPING and not it.at(Station.STOPPING):
+        return None
+    if it.lifecycle == "terminated":
+        wait = it.wait(WaitKind.VOLUME, WaitKind.CRI_CALL, WaitKind.API_CALL)
+        doing = f"its remains are cleared away{' (' + wait.on + ')' if wait is not None else ''}"
+        brief = "stopped, being cleared away"
+    else:
+        wait = it.wait(WaitKind.HOOK) or it.wait(WaitKind.GRACE_PERIOD) or it.wait(WaitKind.CRI_CALL)
+        left = it.until(wait)
+        doing = (
+            f"{wait.container or 'it'} is given time to end ({wait.on}{', ' + left + ' left' if left else ''})"
+            if wait is not None
+            else "its containers are being stopped"
+        )
+        brief = "stopping" + (f", {left} of grace left" if left else "")
+    running = [status.name for status, _ in it.statuses() if status.state.running is not None]
+    return it.verdict(
+        "terminating",
+        "stopping",
+        f"{it} is being stopped: {doing}.",
+        brief=brief,
+        since=moment(wait.since) if wait is not None else it.since,
+        evidence=[("still running", ", ".join(running)), ("reason", it.status.reason), ("said", it.status.message)],
+    )
+
+
+def over(it: Situation) -> VerdictAnswer | None:
+    """Every container ended for good."""
+    if it.status.phase not in ("Succeeded", "Failed"):
+        return None
+    last = [(s.name, s.state.terminated) for s, _ in it.statuses() if s.state.terminated is not None]
+    codes = ", ".join(f"{name}: exit {ended.exit_code}" for name, ended in last)
+    finished = max((ended.finished_at for _, ended in last if ended.finished_at is not None), default=None)
+    if it.status.phase == "Succeeded":
+        return it.verdict(
+            "succeeded",
+            "ended",
+            f"{it} is done: every container ended well{' ' + it.ago(finished) + ' ago' if finished else ''}.",
+            since=finished,
+            evidence=[("containers", codes)],
+        )
+    why = it.status.message or it.status.reason or codes
+    words = [f"{name}: {text}" for name, text in it.last_words.items() if text]
+    return it.verdict(
+        "failed",
+        "ended",
+        f"{it} failed and stays down (restart policy {it.pod.spec.restart_policy or 'Always'}): {why or 'unknown'}.",
+        brief=it.status.reason or "failed",
+        since=finished,
+        evidence=[("containers", codes), ("reason", it.status.reason), ("last words", "; ".join(words))],
+        next_step=f"read its log: glasslet logs {it}",
+    )
+
+
+def gone(record: PodRecord, now: datetime) -> VerdictAnswer:
+    """A pod of which only its record is left (`now`: the time of asking)."""
+    pod = record.pod
+    last = max((end_of(event) for event in record.events), default=now.timestamp())
+    told = [described(event) for event in record.events if not isinstance(event, Found)]
+    decisions = [row.text for row in told if row.kind in ("decision", "observed")]
+    what = "is gone" if record.ended else "was last seen by an agent that no longer runs"
+    return VerdictAnswer(
+        namespace=pod.namespace if pod else "",
+        name=pod.name if pod else "agent",
+        rule="gone",
+        state="ended",
+        sentence=f"{pod or 'the agent'} {what}, {duration(now.timestamp() - last)} ago.",
+        evidence=tuple(
+            Evidence(label=label, text=text)
+            for label, text in [
+                ("last decided", next(reversed(decisions), "")),
+                ("findings", "; ".join(record.findings())),
+            ]
+            if text
+        ),
+        since=moment(last),
+        next_step=f"see its way: glasslet trace {pod}" if pod else "",
+    )

@@ -1,0 +1,71 @@
+"""Images: being pulled, cannot be pulled, must not be pulled."""
+
+from __future__ import annotations
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.record.stations import Station, WaitKind
+
+_NEXT = {
+    "ErrImageNeverPull": "import the image into the runtime, or change imagePullPolicy from Never",
+    "InvalidImageName": "correct the image name",
+    "RegistryUnavailable": "wait for the registry, or check the way to it; it is tried again by itself",
+    "SignatureValidationFailed": "use an image that is signed as this node demands",
+}
+_FAILED = {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", *_NEXT}
+
+
+def image_failed(it: Situation) -> VerdictAnswer | None:
+    """An image could not be had."""
+    for status, _ in it.statuses():
+        waiting = status.state.waiting
+        if waiting is None or waiting.reason not in _FAILED:
+            continue
+        container = it.container(status.name)
+        image = container.image if container is not None else status.image
+        back_off = it.wait(WaitKind.BACK_OFF, container=status.name) or it.wait(WaitKind.BACK_OFF)
+        again = it.until(back_off)
+        tries = len(it.failures(Station.IMAGE))
+        return it.verdict(
+            "image_failed",
+            "failing",
+            f"{it} cannot get image {image} of container {status.name} ({waiting.reason})"
+            + (f"; next try in {again}." if again else "."),
+            brief=f"image {image}: {waiting.reason}" + (f", next try in {again}" if again else ""),
+            since=moment(back_off.since) if back_off is not None else None,
+            evidence=[
+                ("said", waiting.message),
+                ("tried", f"{tries} times" if tries else ""),
+                ("policy", container.image_pull_policy if container is not None else ""),
+            ],
+            next_step=_NEXT.get(
+                waiting.reason, "check the image's name and tag, and the pull secret; it is tried again by itself"
+            ),
+        )
+    return None
+
+
+def image_pulling(it: Situation) -> VerdictAnswer | None:
+    """An image is on its way, or waits for its turn."""
+    for standing in it.record.stations:
+        if standing.station != Station.IMAGE:
+            continue
+        container = it.container(standing.container)
+        image = container.image if container is not None else standing.detail
+        queued = it.wait(WaitKind.QUEUE, container=standing.container)
+        asked = it.wait(WaitKind.CREDENTIALS, container=standing.container)
+        doing = f"waits in the {queued.on}" if queued is not None else "is being pulled"
+        brief = queued.on if queued is not None else "pulling"
+        if asked is not None:
+            doing, brief = f"needs credentials: {asked.on} was asked", asked.on
+        return it.verdict(
+            "image_pulling",
+            "starting",
+            f"{it} waits for image {image} of container {standing.container}, which {doing} "
+            f"({it.ago(standing.since)}).",
+            brief=f"image {image}: {brief}",
+            since=moment(standing.since),
+            evidence=[("image", image), ("queue", queued.on if queued is not None else "")],
+        )
+    return None

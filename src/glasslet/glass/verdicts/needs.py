@@ -1,0 +1,117 @@
+"""Something that the pod's specification asks for is missing or wrong: objects, volumes, configuration."""
+
+from __future__ import annotations
+
+import re
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.api.container import Container
+from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.record.events import Waited
+from glasslet.record.stations import Station, WaitKind
+
+_NOT_FOUND = re.compile(r'(?P<kind>secret|configmap)s? "(?P<name>[^"]+)" not found', re.IGNORECASE)
+_NO_KEY = re.compile(r"couldn't find key (?P<key>\S+) in (?P<kind>Secret|ConfigMap) (?P<name>\S+)")
+_OF_VOLUME = re.compile(r'MountVolume\.SetUp failed for volume "(?P<name>[^"]+)"')
+_KINDS = {"secret": "Secret", "configmap": "ConfigMap"}
+_CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
+
+
+def missing_object(it: Situation) -> VerdictAnswer | None:
+    """A Secret or ConfigMap, or a key of it, does not exist."""
+    for container, message in _messages(it):
+        if found := _NOT_FOUND.search(message):
+            kind, name = _KINDS[found["kind"].lower()], found["name"].rpartition("/")[2]
+            what = f"{kind} {it.pod.metadata.namespace}/{name}, which does not exist"
+        elif found := _NO_KEY.search(message):
+            kind, name = found["kind"], found["name"].rpartition("/")[2]
+            what = f'key "{found["key"]}" of {kind} {found["name"]}, which does not exist'
+        else:
+            continue
+        needed = _needs(it.container(container), kind, name) or f"container {container}"
+        if volume := _OF_VOLUME.search(message):
+            needed = f"volume {volume['name']}"
+        return it.verdict(
+            "missing_object",
+            "waiting",
+            f"{it} waits for {what}.",
+            brief=f"{kind} {name} does not exist",
+            evidence=[("needed by", needed), ("said", message), ("asked", _asked(it, name))],
+            next_step=f"create the {kind}, or mark the reference optional",
+        )
+    return None
+
+
+def _messages(it: Situation) -> list[tuple[str, str]]:
+    """What is said of containers that wait, and of the pod itself: volumes come before any container."""
+    said = [(status.name, status.state.waiting.message) for status, _ in it.statuses() if status.state.waiting]
+    return said + [("", wait.on) for wait in it.record.waits if wait.kind == WaitKind.BACK_OFF and not wait.container]
+
+
+def config_error(it: Situation) -> VerdictAnswer | None:
+    """A container cannot be created or started from its specification."""
+    for status, kind in it.statuses():
+        waiting = status.state.waiting
+        if waiting is None or waiting.reason not in _CONFIG_REASONS:
+            continue
+        return it.verdict(
+            "config_error",
+            "failing",
+            f"{it} cannot start its {kind} container {status.name}: {waiting.message or waiting.reason}.",
+            brief=f"{status.name}: {waiting.reason}",
+            evidence=[("reason", waiting.reason), ("message", waiting.message)],
+            next_step="correct the container's specification; it is tried again by itself",
+        )
+    return None
+
+
+def volume_not_ready(it: Situation) -> VerdictAnswer | None:
+    """A volume is not mounted yet, or cannot be."""
+    wait = it.wait(WaitKind.VOLUME)
+    failures = it.failures(Station.VOLUMES)
+    passed = it.passed(Station.VOLUMES)
+    failed = bool(failures) and (passed is None or passed.end < failures[-1].end)
+    if wait is None and not failed:
+        return None
+    last = failures[-1].detail if failed else ""
+    name = wait.on if wait is not None else "its volumes"
+    since = wait.since if wait is not None else failures[0].start
+    return it.verdict(
+        "volume_not_ready",
+        "failing" if failed else "waiting",
+        f"{it} waits for {_volume(name)}, not ready for {it.ago(since)}{': ' + last if last else ''}.",
+        brief=f"{_volume(name)} not ready",
+        since=moment(since),
+        evidence=[("volume", name), ("last error", last), ("tried", f"{len(failures)} times" if failed else "")],
+        next_step="correct the volume, or make what it points to; it is tried again by itself" if failed else "",
+    )
+
+
+def _volume(name: str) -> str:
+    return name if name.startswith(("volume", "its ")) else f"volume {name}"
+
+
+def _asked(it: Situation, name: str) -> str:
+    calls = [
+        e for e in it.record.events if isinstance(e, Waited) and e.kind == WaitKind.API_CALL and f"/{name}" in e.on
+    ]
+    return f"{len(calls)} times, last {it.ago(calls[-1].end)} ago" if calls else ""
+
+
+def _needs(container: Container | None, kind: str, name: str) -> str:
+    """Which environment entry wants the object: `container main, env DB_PASSWORD (key "password")`."""
+    if container is None:
+        return ""
+    for env in container.env:
+        source = env.value_from
+        if source is None:
+            continue
+        ref = source.secret_key_ref if kind == "Secret" else source.config_map_key_ref
+        if ref is not None and ref.name == name:
+            return f'container {container.name}, env {env.name} (key "{ref.key}")'
+    for whole in container.env_from:
+        ref_ = whole.secret_ref if kind == "Secret" else whole.config_map_ref
+        if ref_ is not None and ref_.name == name:
+            return f"container {container.name}, envFrom"
+    return ""

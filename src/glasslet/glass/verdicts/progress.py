@@ -1,0 +1,133 @@
+"""Nothing is wrong: the pod is on its way, or runs as it should. Or something hangs, and nobody else knows why."""
+
+from __future__ import annotations
+
+from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import duration, times
+from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.record.events import Observed
+from glasslet.record.history import LiveWait
+from glasslet.record.stations import WaitKind
+
+_CALLS = {
+    "cri_call": "the runtime's answer to {on}",
+    "api_call": "the API server's answer to {on}",
+    "queue": "its turn: {on}",
+    "back_off": "the end of its back-off: {on}",
+    "volume": "volume {on}",
+    "probe": "the next probe: {on}",
+    "admission": "{on} to be admitted",
+    "grace_period": "the end of the grace period: {on}",
+    "hook": "hook {on}",
+    "exit": "{on} to end",
+    "credentials": "{on}",
+    "pause": "somebody to let it go on: {on}",
+}
+
+
+def fine(it: Situation) -> VerdictAnswer | None:
+    """Ready, and nothing outstanding."""
+    if it.condition("Ready") != "True":
+        return None
+    restarts = sum(status.restart_count for status, _ in it.statuses())
+    since = next((c.last_transition_time for c in it.status.conditions if c.type == "Ready"), None)
+    count = len(it.pod.spec.containers)
+    return it.verdict(
+        "fine",
+        "fine",
+        f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
+        f"restarted {times(restarts)}.",
+        since=since,
+        evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip), *_last_ends(it)],
+    )
+
+
+def _last_ends(it: Situation) -> list[tuple[str, str]]:
+    """What ended the instances before those that run now, and the last they said."""
+    found = []
+    for status, _ in it.statuses():
+        if (end := status.last_state.terminated) is not None:
+            found.append(("last end", f"container {status.name} exited with code {end.exit_code} ({end.reason})"))
+            found.append(("last words", it.last_words.get(status.name, "")))
+    return found
+
+
+def stuck(it: Situation) -> VerdictAnswer | None:
+    """Something goes on for longer than it may."""
+    found = it.stuck
+    if found is None:
+        return None
+    what = _CALLS.get(found.kind, "{on}").format(on=found.on)
+    whose = f" (container {found.container})" if found.container else ""
+    dump = [event for event in it.record.events if isinstance(event, Observed) and event.start >= found.since]
+    return it.verdict(
+        "no_progress",
+        "failing",
+        f"{it} makes no progress: {what}{whose} takes {it.ago(found.since)}, and should take {duration(found.allowed)} "
+        f"at most.",
+        brief=f"no progress: {found.on}",
+        since=moment(found.since),
+        evidence=[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
+        next_step="look at the runtime's service and log; the pod goes on by itself once it answers"
+        if found.kind == WaitKind.CRI_CALL
+        else "see what everything waits for: glasslet waits, glasslet tasks",
+    )
+
+
+def under_way(it: Situation) -> VerdictAnswer:
+    """The last rule: whatever the pod waits for or stands at now."""
+    waits = sorted(it.record.waits, key=lambda wait: wait.since)
+    if waits:
+        wait = waits[0]
+        return it.verdict(
+            "waiting",
+            "starting",
+            f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}).",
+            brief=in_brief(wait),
+            since=moment(wait.since),
+            evidence=[("also", in_words(other)) for other in waits[1:4]],
+        )
+    if it.record.stations:
+        station = min(it.record.stations, key=lambda standing: standing.since)
+        where = f"{station.station}{' of ' + station.container if station.container else ''}"
+        return it.verdict(
+            "under_way",
+            "starting",
+            f"{it} is on its way: at {where} for {it.ago(station.since)}.",
+            brief=where,
+            since=moment(station.since),
+        )
+    waiting = next(((s.name, s.state.waiting) for s, _ in it.statuses() if s.state.waiting is not None), None)
+    if waiting is not None:
+        name, state = waiting
+        said = f": {state.message}" if state.message else ""
+        return it.verdict(
+            "waiting_reason",
+            "waiting",
+            f"{it}: container {name} waits ({state.reason}{said}).",
+            brief=f"{name}: {state.reason}",
+            since=it.since,
+        )
+    said = it.status.message or it.status.reason
+    return it.verdict(
+        "unknown",
+        "waiting",
+        f"{it} is {it.status.phase or 'not started'}; nothing that it waits for is known{': ' + said if said else ''}.",
+        brief=it.status.reason or "not ready",
+        since=it.since,
+        next_step=f"see its way: glasslet trace {it}",
+    )
+
+
+def in_words(wait: LiveWait) -> str:
+    """A live wait as the object of "waits for"."""
+    text = _CALLS.get(wait.kind, "{on}").format(on=wait.on)
+    return f"{text} (container {wait.container})" if wait.container and wait.container not in text else text
+
+
+def in_brief(wait: LiveWait) -> str:
+    """A live wait for a column: who is waited for, and what with."""
+    who = {"cri_call": "runtime: ", "api_call": "API: ", "back_off": "back-off: "}.get(wait.kind, "")
+    about = f" of {wait.container}" if wait.container and wait.container not in wait.on else ""
+    return f"{who}{wait.on}{about}"

@@ -1,0 +1,121 @@
+"""What a verdict is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+
+from msgspec import Struct
+
+from glasslet.answers.why import Evidence, VerdictAnswer
+from glasslet.answers.words import duration
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.pod_status import ContainerStatus, PodStatus
+from glasslet.glass.stuck import Stuck
+from glasslet.glass.timeline import moment
+from glasslet.glass.waterfall import latest_life
+from glasslet.record.events import OK, StationSpan
+from glasslet.record.history import LiveWait, PodRecord
+from glasslet.record.stations import Station, WaitKind
+
+INIT, SIDECAR, MAIN, EPHEMERAL = "init", "sidecar", "main", "ephemeral"
+
+
+class Situation(Struct, frozen=True, kw_only=True, dict=True):
+    """A pod at time `now`. `lifecycle`: where its worker stands (syncing, terminating, terminated, finished);
+    `last_words`: the last log line by container name, where it could be read; `stuck`: what hangs."""
+
+    pod: Pod
+    status: PodStatus
+    now: datetime
+    record: PodRecord
+    lifecycle: str = ""
+    since: datetime | None = None
+    runtime_error: str = ""
+    network_error: str = ""
+    last_words: Mapping[str, str] = {}
+    stuck: Stuck | None = None
+
+    def __str__(self) -> str:
+        return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
+
+    def statuses(self) -> Iterator[tuple[ContainerStatus, str]]:
+        """Every reported container with its kind: init containers and sidecars first."""
+        sidecars = {c.name for c in self.pod.spec.init_containers if c.restart_policy == "Always"}
+        for status in self.status.init_container_statuses:
+            yield status, SIDECAR if status.name in sidecars else INIT
+        for status in self.status.container_statuses:
+            yield status, MAIN
+        for status in self.status.ephemeral_container_statuses:
+            yield status, EPHEMERAL
+
+    def container(self, name: str) -> Container | None:
+        """The specification of a container or init container."""
+        every = (*self.pod.spec.init_containers, *self.pod.spec.containers)
+        return next((container for container in every if container.name == name), None)
+
+    def condition(self, kind: str) -> str:
+        """`True`, `False`, `Unknown`, or "" if the status does not have that condition."""
+        return next((c.status for c in self.status.conditions if c.type == kind), "")
+
+    def wait(self, *kinds: WaitKind, container: str | None = None) -> LiveWait | None:
+        """The oldest live wait of one of these kinds."""
+        fitting = [wait for wait in self.record.waits if wait.kind in kinds and container in (None, wait.container)]
+        return min(fitting, key=lambda wait: wait.since, default=None)
+
+    def at(self, *stations: Station) -> bool:
+        """The pod stands at one of these stations now."""
+        return any(standing.station in stations for standing in self.record.stations)
+
+    @cached_property
+    def _spans(self) -> list[StationSpan]:
+        """Stations of the pod's present life; several rules ask for them."""
+        return [event for event in latest_life(self.record.events) if isinstance(event, StationSpan)]
+
+    def passed(self, station: Station) -> StationSpan | None:
+        """The last time that the pod left this station well, in its present life."""
+        return next((s for s in reversed(self._spans) if s.station == station and s.outcome == OK), None)
+
+    def failures(self, station: Station) -> list[StationSpan]:
+        """The times that the pod left this station badly, in its present life, oldest first."""
+        return [span for span in self._spans if span.station == station and span.outcome != OK]
+
+    def ago(self, when: datetime | float | None) -> str:
+        """How long ago, in words; "" if unknown."""
+        if when is None:
+            return ""
+        moment_ = moment(when) if isinstance(when, float) else when
+        return duration((self.now - moment_).total_seconds())
+
+    def until(self, wait: LiveWait | None) -> str:
+        """How long a wait will go on (`31 s`), "" if unknown."""
+        if wait is None or wait.until is None:
+            return ""
+        return duration(max(0.0, wait.until - self.now.timestamp()))
+
+    def verdict(
+        self,
+        rule: str,
+        state: str,
+        sentence: str,
+        *,
+        brief: str = "",
+        evidence: Sequence[tuple[str, str]] = (),
+        next_step: str = "",
+        since: datetime | None = None,
+    ) -> VerdictAnswer:
+        """A verdict on this pod; `evidence` is (label, text), of which empty texts are left out."""
+        meta = self.pod.metadata
+        return VerdictAnswer(
+            namespace=meta.namespace,
+            name=meta.name,
+            rule=rule,
+            state=state,
+            sentence=sentence,
+            brief=brief,
+            evidence=tuple(Evidence(label=label, text=text) for label, text in evidence if text),
+            next_step=next_step,
+            since=since,
+        )

@@ -1,0 +1,288 @@
+"""A pod's start as a waterfall in which every millisecond has a name, or is counted as having none. Pure.
+
+The window is the pod's latest life, from its first event to its first Ready: accepted by the API server where there is
+one. Where nobody saw Ready, it ends when the last of its containers had started, or now if one is still on its way.
+Each instant belongs to one party: the first of runtime > API > the pod itself > waiting > no agent > glasslet that was
+at it; what remains is without a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from glasslet.answers.pods import TimelineRow
+from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.glass.timeline import moment, timeline
+from glasslet.record.events import Event, StationSpan, Waited
+from glasslet.record.history import LiveWait, PodRecord
+from glasslet.record.milestones import READY, READY_ACCEPTED, Window, created_at, find_window, first_true
+from glasslet.record.stations import Station, WaitKind
+
+PARTIES = ("runtime", "API", "pod", "waiting", "no agent", "glasslet")
+
+_PARTY_OF_WAIT: dict[str, int] = {
+    WaitKind.CRI_CALL: 0,
+    WaitKind.API_CALL: 1,
+    WaitKind.EXIT: 2,
+    WaitKind.HOOK: 2,
+    WaitKind.PROBE: 2,
+}
+_WAITING, _NO_AGENT, _OWN = 3, 4, 5
+
+_POD_ROWS: dict[str, str] = {
+    Station.SEEN: "seen, merged, admitted",
+    Station.MERGED: "seen, merged, admitted",
+    Station.ADMITTED: "seen, merged, admitted",
+    Station.WOKEN: "planned",
+    Station.PLANNED: "planned",
+    Station.STATUS: "status accepted",
+}
+_WAIT_ROWS: dict[str, str] = {
+    WaitKind.CRI_CALL: "runtime read",
+    WaitKind.API_CALL: "API call",
+    WaitKind.EXIT: "runs to its end",
+    WaitKind.BACK_OFF: "back-off",
+}
+_ARRIVALS = frozenset((Station.SEEN, Station.MERGED, Station.WOKEN))
+_CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
+
+
+class _Piece(Struct, frozen=True):
+    """Something that took time: a station, or a wait outside of any."""
+
+    name: str
+    container: str
+    start: float
+    end: float
+    detail: str = ""
+    outcome: str = ""
+    open: bool = False
+
+
+def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
+    """The trace of a pod at Unix time `now`. A record without events gives an empty trace."""
+    events = latest_life(record.events) if record.pod is not None else _latest_run(record)
+    window = find_window(record, events, now=now)
+    pieces = _pieces(record, events, window, now=now)
+    waits = _waits(record, events, now=now)
+    shares, unnamed = _shares(pieces, waits, record, window)
+    pod = record.pod
+    return TraceAnswer(
+        namespace=pod.namespace if pod else "",
+        name=pod.name if pod else "agent",
+        uid=pod.uid if pod else "",
+        created=created_at(events),
+        start=moment(window.start),
+        end=moment(window.end),
+        milestone=window.milestone,
+        total_ms=_ms(window.end - window.start),
+        unnamed_ms=unnamed,
+        rows=_rows(pieces, waits, window),
+        shares=shares,
+        gaps=tuple(Gap(start=moment(gap.start), end=moment(gap.end)) for gap in record.gaps if gap.end > window.start),
+        later=_later(record, window),
+        ended=record.ended,
+        dropped=record.dropped,
+    )
+
+
+def _later(record: PodRecord, window: Window) -> tuple[TimelineRow, ...]:
+    """What came after the start. The agent's own has no end: of it, all that was decided and found."""
+    if record.pod is None:
+        return tuple(row for row in timeline(record, after=window.start) if row.kind in ("decision", "finding"))
+    return timeline(record, after=window.end) if window.milestone != "now" else ()
+
+
+def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Events since the pod last came, if it was gone before (a static pod that comes back keeps its uid)."""
+    begin, was_gone = 0, False
+    for index, event in enumerate(events):
+        if not isinstance(event, StationSpan):
+            continue
+        if event.station == Station.GONE:
+            was_gone = True
+        elif was_gone and event.station in _ARRIVALS:
+            begin, was_gone = index, False
+    return events[begin:]
+
+
+def _latest_run(record: PodRecord) -> tuple[Event, ...]:
+    """The agent's own events since the last time that none ran."""
+    begin = max((gap.end for gap in record.gaps), default=0.0)
+    return tuple(event for event in record.events if event.start >= begin)
+
+
+def _pieces(record: PodRecord, events: Sequence[Event], window: Window, *, now: float) -> list[_Piece]:
+    pieces = []
+    for event in events:
+        if isinstance(event, StationSpan) and event.start <= window.end:
+            name = _row_name(event.station, event.container)
+            pieces.append(_Piece(name, event.container, event.start, event.end, event.detail, event.outcome))
+        elif isinstance(event, Waited) and not event.station and event.start < window.end:
+            name, container = _wait_row(event.kind, event.container)
+            pieces.append(_Piece(name, container, event.start, event.end, _about(event), event.outcome))
+    for standing in record.stations:
+        name = _row_name(standing.station, standing.container)
+        pieces.append(_Piece(name, standing.container, standing.since, now, standing.detail, open=True))
+    pieces += [
+        _Piece(*_wait_row(wait.kind, wait.container), wait.since, now, _about(wait), open=True)
+        for wait in record.waits
+        if not wait.station
+    ]
+    pieces += _agent_starts(record, events)
+    pieces += _milestones(events)
+    return [piece for piece in pieces if piece.start <= window.end]
+
+
+def _milestones(events: Sequence[Event]) -> Iterator[_Piece]:
+    """Ready, as this agent saw it and as the API server took it. Without API, the window's end says it all."""
+    accepted = first_true(events, READY_ACCEPTED)
+    if accepted is None:
+        return
+    if (here := first_true(events, READY)) is not None:
+        yield _Piece("Ready here", "", here, here)
+    yield _Piece("Ready accepted at API", "", accepted, accepted)
+
+
+def _agent_starts(record: PodRecord, events: Iterable[Event]) -> Iterator[_Piece]:
+    """From the beginning of a new agent until it comes to this pod: its start-up, whose parts are in its own record."""
+    arrivals = [e.start for e in events if isinstance(e, StationSpan) and e.station in _ARRIVALS]
+    for gap in record.gaps:
+        came = min((start for start in arrivals if start >= gap.end), default=None)
+        if came is not None:
+            yield _Piece("agent starts", "", gap.end, came)
+
+
+def _waits(record: PodRecord, events: Iterable[Event], *, now: float) -> list[Waited]:
+    ended = [event for event in events if isinstance(event, Waited)]
+    live = [Waited(w.since, now, w.kind, w.on, w.container, w.station, "", w.until) for w in record.waits]
+    return [*ended, *live]
+
+
+def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[TraceRow, ...]:
+    groups: dict[tuple[str, str], list[_Piece]] = {}
+    for piece in sorted(pieces, key=lambda piece: piece.start):
+        groups.setdefault((piece.name, piece.container), []).append(piece)
+    spans = {key: _union([(p.start, min(p.end, window.end)) for p in group]) for key, group in groups.items()}
+    return tuple(
+        TraceRow(
+            name=name,
+            container=container,
+            busy_ms=_ms(sum(end - start for start, end in spans[name, container])),
+            spans=tuple(
+                Span(start_ms=_ms(start - window.start), end_ms=_ms(end - window.start))
+                for start, end in spans[name, container]
+            ),
+            detail=_detail(group),
+            outcome=next((p.outcome for p in group if p.outcome not in ("ok", "")), ""),
+            beside=_beside((name, container), spans),
+            waits=_row_waits(name, container, waits, window),
+            open=any(p.open for p in group),
+        )
+        for (name, container), group in groups.items()
+    )
+
+
+def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -> tuple[TraceWait, ...]:
+    return tuple(
+        TraceWait(
+            kind=wait.kind,
+            on=wait.on,
+            start_ms=_ms(wait.start - window.start),
+            end_ms=_ms(min(wait.end, window.end) - window.start),
+            outcome=wait.outcome,
+        )
+        for wait in waits
+        if wait.start < window.end and _row_of(wait) == (name, container)
+    )
+
+
+def _shares(
+    pieces: list[_Piece], waits: list[Waited], record: PodRecord, window: Window
+) -> tuple[tuple[Share, ...], float]:
+    """Sweeps the window once: each instant goes to the first party that was at it."""
+    marks: list[tuple[float, int, int]] = []
+
+    def add(start: float, end: float, party: int) -> None:
+        start, end = max(start, window.start), min(end, window.end)
+        if end > start:
+            marks.append((start, 1, party))
+            marks.append((end, -1, party))
+
+    for piece in pieces:
+        add(piece.start, piece.end, _OWN)
+    for wait in waits:
+        add(wait.start, wait.end, _PARTY_OF_WAIT.get(wait.kind, _WAITING))
+    for gap in record.gaps:
+        add(gap.start, gap.end, _NO_AGENT)
+    active = [0] * len(PARTIES)
+    taken = [0.0] * len(PARTIES)
+    unnamed = 0.0
+    at = window.start
+    for time, step, party in [*sorted(marks), (window.end, 0, 0)]:
+        owner = next((index for index, count in enumerate(active) if count), None)
+        if owner is None:
+            unnamed += time - at
+        else:
+            taken[owner] += time - at
+        at = time
+        active[party] += step
+    shares = tuple(Share(who=who, ms=_ms(seconds)) for who, seconds in zip(PARTIES, taken, strict=True) if seconds > 0)
+    return shares, _ms(unnamed)
+
+
+def _beside(key: tuple[str, str], spans: dict[tuple[str, str], list[tuple[float, float]]]) -> tuple[str, ...]:
+    """Rows of other containers that ran for a fair part of the same time."""
+    mine = spans[key]
+    least = 0.2 * sum(end - start for start, end in mine)
+    return tuple(
+        " ".join(part for part in (container, name) if part)
+        for (name, container), theirs in spans.items()
+        if container and container != key[1] and _overlap(mine, theirs) > max(least, 0.001)
+    )
+
+
+def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> float:
+    return sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in one for b in other)
+
+
+def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _detail(group: list[_Piece]) -> str:
+    return ", ".join(dict.fromkeys(piece.detail for piece in group if piece.detail))
+
+
+def _row_name(station: str, container: str) -> str:
+    if container and station in _CONTAINER_ROWS:
+        return _CONTAINER_ROWS[station]
+    return _POD_ROWS.get(station, station)
+
+
+def _wait_row(kind: str, container: str) -> tuple[str, str]:
+    """Row of a wait outside of any station. Reads of the runtime are one row, whichever container they are for."""
+    name = _WAIT_ROWS.get(kind, f"waiting: {kind.replace('_', ' ')}")
+    return name, "" if kind == WaitKind.CRI_CALL else container
+
+
+def _row_of(wait: Waited) -> tuple[str, str]:
+    if wait.station:
+        return _row_name(wait.station, wait.container), wait.container
+    return _wait_row(wait.kind, wait.container)
+
+
+def _about(wait: Waited | LiveWait) -> str:
+    return "" if wait.kind == WaitKind.CRI_CALL else wait.on
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,99 @@
+"""Finds out which cgroups this machine has, and the amounts that only cgroups hand out."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from glasslet.host.cgroups.tree import CgroupTree, controller_mounts, hybrid_mount, is_unified
+from glasslet.host.cgroups.v1 import CgroupV1
+from glasslet.host.cgroups.v2 import CgroupV2
+from glasslet.host.mounts.table import MountTable, read_mount_table
+
+_REQUIRED_V1 = ("cpu", "cpuacct", "cpuset", "memory")
+
+
+class CgroupsNotUsable(Exception):
+    """The machine's cgroups cannot hold pods; the text says what is missing."""
+
+
+def find_tree(mounts: MountTable | None = None) -> CgroupTree:
+    """This machine's cgroups. Raises CgroupsNotUsable."""
+    try:
+        table = mounts or read_mount_table()
+        if is_unified(table):
+            return CgroupV2()
+    except OSError as error:
+        raise CgroupsNotUsable(f"failed to get mounted cgroup subsystems: {error}") from error
+    found = controller_mounts(table)
+    missing = [name for name in _REQUIRED_V1 if name not in found]
+    if missing:
+        text = f"system validation failed - Following Cgroup subsystem not mounted: [{' '.join(missing)}]"
+        raise CgroupsNotUsable(text)
+    return CgroupV1(mounts=found, hybrid=hybrid_mount(table))
+
+
+def runs_systemd(root: str = "") -> bool:
+    """Whether systemd is this machine's service manager (sd_booted(3))."""
+    return os.path.isdir(f"{root}/run/systemd/system")
+
+
+def usable_cpus(tree: CgroupTree, name: str = "/") -> str:
+    """The CPUs that processes below a cgroup can have (`0-3`), "" if it does not say."""
+    file = "cpuset.cpus.effective" if tree.version == 2 else "cpuset.cpus"
+    try:
+        return tree.read(name, "cpuset", file)
+    except OSError:
+        return ""
+
+
+def max_tasks(root: str = "") -> int:
+    """How many tasks the kernel allows at once, 0 if it does not say."""
+    limits = [_number(f"{root}/proc/sys/kernel/{name}") for name in ("pid_max", "threads-max")]
+    return min((limit for limit in limits if limit), default=0)
+
+
+def huge_page_bytes(root: str = "") -> dict[int, int]:
+    """Bytes in huge pages, by page size in bytes."""
+    folder = f"{root}/sys/kernel/mm/hugepages"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return {}
+    sizes = {name: int(match[1]) * 1024 for name in names if (match := re.fullmatch(r"hugepages-(\d+)kB", name))}
+    return {size: size * _number(f"{folder}/{name}/nr_hugepages") for name, size in sorted(sizes.items())}
+
+
+def own_cgroup(proc: str = "/proc") -> dict[str, str]:
+    """The cgroup of this process by controller; version 2 as ""."""
+    found: dict[str, str] = {}
+    with open(f"{proc}/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            _, controllers, name = line.rstrip("\n").split(":", 2)
+            found |= {controller.removeprefix("name="): name for controller in controllers.split(",")}
+    return found
+
+
+def in_hosts_pid_namespace(proc: str = "/proc") -> bool:
+    """Whether this process lives where init does. Raises OSError."""
+    return os.readlink(f"{proc}/1/ns/pid") == os.readlink(f"{proc}/self/ns/pid")
+
+
+def is_kernel_thread(pid: int, proc: str = "/proc") -> bool:
+    """Kernel threads have no program; a process that is gone counts as one."""
+    try:
+        os.readlink(f"{proc}/{pid}/exe")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _number(path: str) -> int:
+    try:
+        with open(path, encoding="ascii") as file:
+            text = file.read().strip()
+    except OSError:
+        return 0
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,1 @@
+"""What is reported of a pod: its facts, its termination messages, its start time, its published status."""

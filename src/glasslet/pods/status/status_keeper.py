@@ -1,0 +1,160 @@
+"""The status of one pod as this agent tells it: built from facts, published when it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_status import PodStatus
+from glasslet.concurrency.clock import Clock
+from glasslet.exchange.facts import ProbeOutcome, Resizing, StatusFacts, Waiting
+from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
+from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
+from glasslet.pods.status.api_status import taken_over
+from glasslet.pods.steps import PodMemory
+from glasslet.runtime.model import ObservedPod
+
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusServices:
+    """What statuses are made with. `finished` is called once per pod, with its final status, when nothing of it is in
+    use any more: from then on its API object may be deleted."""
+
+    build: StatusBuilder
+    publish: Publish
+    probes: ProbeOutcomes
+    host_ips: Callable[[], tuple[str, ...]]
+    finished: Callable[[Pod, PodStatus], None]
+    resizing: Callable[[Pod, str], Resizing] = lambda pod, error: Resizing()
+
+
+class _Inputs(Struct, frozen=True, kw_only=True):
+    """What a status is made of, but for the time, which only dates what changed."""
+
+    pod: Pod
+    observed: ObservedPod | None
+    state: State
+    waiting: dict[str, Waiting]
+    probes: dict[ContainerID, ProbeOutcome]
+    termination_messages: dict[ContainerID, str]
+    host_ips: tuple[str, ...]
+    resizing: Resizing
+
+    def same_as(self, other: _Inputs | None) -> bool:
+        """Whether nothing changed. Pods and snapshots are never changed, only replaced."""
+        return (
+            other is not None
+            and self.pod is other.pod
+            and self.observed is other.observed
+            and self.state == other.state
+            and self.waiting == other.waiting
+            and self.probes == other.probes
+            and self.termination_messages == other.termination_messages
+            and self.host_ips == other.host_ips
+            and self.resizing == other.resizing
+        )
+
+
+class StatusKeeper:
+    """Remembers what was told of one pod last."""
+
+    def __init__(self, *, services: StatusServices, clock: Clock, first: PodStatus) -> None:
+        self._services = services
+        self._clock = clock
+        self._published: PodStatus | None = None
+        self._believed: _Inputs | None = None
+        self._final = False
+        self.status = first
+
+    @property
+    def ended(self) -> bool:
+        """Whether the phase is terminal."""
+        return self.status.phase in ENDED
+
+    def started_at(self, observed: ObservedPod | None) -> datetime | None:
+        """When the pod was first seen here. Where no status tells (a static pod after a restart of the agent), its
+        oldest sandbox does."""
+        if self.status.start_time is not None or observed is None or not observed.sandboxes:
+            return self.status.start_time
+        return min(sandbox.created_at for sandbox in observed.sandboxes).replace(microsecond=0)
+
+    def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
+        """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
+        under way; an end that shows now (a container stopped to be started anew) is not believed. Nothing follows the
+        final status: what then is seen of the pod is only how its remains go."""
+        if self._final:
+            return
+        inputs = _Inputs(
+            pod=memory.pod,
+            observed=observed,
+            state=state,
+            waiting=dict(memory.start_failures),
+            probes=dict(self._services.probes(pod_ref(memory.pod))),
+            termination_messages=dict(memory.termination_messages),
+            host_ips=self._services.host_ips(),
+            resizing=self._services.resizing(memory.pod, memory.resize_error),
+        )
+        if inputs.same_as(self._believed):
+            return
+        status = self._build(inputs)
+        if provisional and (status.phase in ENDED or _ends_for_good(memory.pod, status, self.status)):
+            return
+        self._believed = inputs
+        before, self.status = self._published or memory.pod.status, status
+        told = status if isinstance(state, Terminated | Finished) else _end_withheld(status, before, observed)
+        if told != self._published:
+            self._published = told
+            self._services.publish(memory.pod, told)
+
+    def _build(self, inputs: _Inputs) -> PodStatus:
+        state = inputs.state
+        return self._services.build(
+            StatusFacts(
+                pod=inputs.pod,
+                now=self._clock.now(),
+                observed=inputs.observed,
+                previous=taken_over(self._with_start_time(inputs.observed), inputs.pod),
+                waiting=inputs.waiting,
+                probes=inputs.probes,
+                termination_messages=inputs.termination_messages,
+                verdict=None if isinstance(state, Syncing) else state.verdict,
+                terminating=not isinstance(state, Syncing),
+                finished=isinstance(state, Terminated | Finished),
+                host_ips=inputs.host_ips,
+                resizing=inputs.resizing,
+            )
+        )
+
+    def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:
+        began = self.started_at(observed)
+        return self.status if began == self.status.start_time else replace(self.status, start_time=began)
+
+    def finish(self, memory: PodMemory) -> None:
+        """Says that the last status told is the final one."""
+        self._final = True
+        self._services.finished(memory.pod, self.status)
+
+
+def _ends_for_good(pod: Pod, status: PodStatus, before: PodStatus) -> bool:
+    """Whether a container shows its end that the API would not let come back by its policy, though the work under way
+    may start it anew (its image changed)."""
+    if pod.spec.restart_policy == "Always" and not any(c.restart_policy for c in pod.spec.containers):
+        return False
+    ended = {c.name for c in before.container_statuses if c.state.terminated is not None}
+    return any(c.state.terminated is not None and c.name not in ended for c in status.container_statuses)
+
+
+def _end_withheld(status: PodStatus, before: PodStatus, observed: ObservedPod | None) -> PodStatus:
+    """A terminal phase tells others that they may take what the pod had: not while anything of it may run."""
+    if status.phase not in ENDED or before.phase in ENDED or observed is None:
+        return status
+    return replace(status, phase=before.phase, reason=before.reason, message=before.message)

@@ -1,0 +1,98 @@
+"""Ending one container: preStop hook, turn, TERM, grace, KILL, and one read of how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from msgspec import Struct
+
+from glasslet.api.container import Container
+from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.pods.collaborators import NORMAL, WARNING, Observed
+from glasslet.pods.planner import Role
+from glasslet.pods.reporting import Reporting
+from glasslet.pods.verbs.grace import MIN_CONTAINER_GRACE
+from glasslet.pods.verbs.hooks import HookFailed, HookRunner
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station, WaitKind
+from glasslet.runtime.errors import NotFound
+from glasslet.runtime.protocols import RuntimeService
+
+
+class Condemned(Struct, frozen=True, kw_only=True):
+    """A container that is to end. `grace`: seconds for hook, turn and stop together; `message`: of event Killing."""
+
+    pod: Pod
+    container: Container
+    id: ContainerID
+    role: Role
+    grace: int
+    message: str
+
+
+Turn = Callable[[], Awaitable[None]]
+"""Returns when it is the container's turn to get the signal."""
+
+
+class ContainerKiller:
+    """Ends containers within their grace period."""
+
+    def __init__(self, *, runtime: RuntimeService, observed: Observed, hooks: HookRunner, report: Reporting) -> None:
+        self._runtime = runtime
+        self._observed = observed
+        self._hooks = hooks
+        self._recorder = report.recorder
+        self._events = report.events
+        self._clock = report.clock
+
+    async def kill(self, one: Condemned, *, turn: Turn | None = None) -> None:
+        """Runs the preStop hook, waits for the turn, stops the container, reads it. Raises RuntimeCallError."""
+        ref, name = pod_ref(one.pod), one.container.name
+        self._events(ref, NORMAL, "Killing", one.message, one.role.field_path(name))
+        with (
+            working_for(ref, container=name),
+            self._recorder.station(Station.STOPPING, container=name, detail=one.message),
+        ):
+            left = one.grace - await self._pre_stop(one)
+            if turn is not None and left > 0:
+                left -= await self._wait_for(turn, left, name)
+            left = max(left, MIN_CONTAINER_GRACE)
+            until = self._clock.now() + timedelta(seconds=left)
+            wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
+            with self._observed.changing(ref.uid, one.id):
+                with wait, suppress(NotFound):
+                    await self._runtime.stop_container(one.id, left)
+                await self._observed.refresh_container(ref, one.id)
+
+    async def _pre_stop(self, one: Condemned) -> int:
+        """Runs the hook; the whole seconds it took. A hook that outlasts the grace is abandoned, not killed."""
+        handler = one.container.lifecycle.pre_stop if one.container.lifecycle is not None else None
+        if handler is None or one.grace <= 0:
+            return 0
+        began = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(one.grace):
+                await self._hooks.run(handler, name="preStop", pod=one.pod, container=one.container, instance=one.id)
+        except TimeoutError:
+            self._recorder.decided("preStop hook not done within the grace period", grace=one.grace)
+        except HookFailed:
+            # The message may hold what the hook printed: it stays out of the event.
+            path = one.role.field_path(one.container.name)
+            self._events(pod_ref(one.pod), WARNING, "FailedPreStopHook", "PreStopHook failed", path)
+        return int(self._clock.monotonic() - began)
+
+    async def _wait_for(self, turn: Turn, left: int, name: str) -> int:
+        began = self._clock.monotonic()
+        until = self._clock.now() + timedelta(seconds=left)
+        try:
+            with self._recorder.wait(WaitKind.QUEUE, on=f"{name}'s turn to stop", until=until, container=name):
+                async with asyncio.timeout(left):
+                    await turn()
+        except TimeoutError:
+            return left
+        return int(self._clock.monotonic() - began)

@@ -1,0 +1,114 @@
+"""Who asks: client certificate, then bearer token, then nobody in particular if the configuration allows that."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from glasslet.server.access.users import ANONYMOUS, AUTHENTICATED, Credentials, User
+
+PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io."
+"""A browser cannot set headers on a WebSocket: it may bring its token as a subprotocol with this prefix."""
+
+
+class Refused(Exception):
+    """The credentials are there and wrong. The text is for the log, never for the client."""
+
+
+class Authenticator(Protocol):
+    """One way to say who asks."""
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None if the request brings nothing that this way looks at. Raises Refused."""
+
+
+class CertificateAuthenticator:
+    """The subject of a client certificate: its common name is the user, its organisations are the groups.
+
+    The TLS handshake has already verified the certificate against the client CA."""
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None without a certificate."""
+        if not credentials.certificate:
+            return None
+        names = list(_subject(credentials.certificate.get("subject")))
+        common = [value for kind, value in names if kind == "commonName"]
+        if not common:
+            raise Refused("the client certificate has no common name")
+        return User(common[-1], tuple(value for kind, value in names if kind == "organizationName"))
+
+
+def _subject(subject: object) -> Iterable[tuple[str, str]]:
+    if isinstance(subject, tuple):
+        for rdn in subject:
+            yield from rdn
+
+
+class TokenReviewer(Protocol):
+    """Asks the API server about a token."""
+
+    async def review(self, token: str) -> User | None:
+        """Whose token it is; None if it is not good. Raises Exception if there is no answer."""
+
+
+class TokenAuthenticator:
+    """Bearer tokens, as somebody else judges them."""
+
+    def __init__(self, reviewer: TokenReviewer) -> None:
+        self._reviewer = reviewer
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None without a token. Raises Refused if the token is not good or nobody could tell."""
+        if credentials.token is None:
+            return None
+        try:
+            user = await self._reviewer.review(credentials.token)
+        except Exception as error:
+            raise Refused(f"token review failed: {error}") from error
+        if user is None:
+            raise Refused("the bearer token is not good")
+        return user
+
+
+class AuthenticationChain:
+    """Tries each way in turn; the first user wins. Anonymous only if nothing was offered that a way looked at."""
+
+    def __init__(self, *, ways: Sequence[Authenticator], anonymous: bool) -> None:
+        self._ways = tuple(ways)
+        self._anonymous = anonymous
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user, in group system:authenticated unless anonymous. None: nobody may ask like this. Raises Refused."""
+        refusal: Refused | None = None
+        for way in self._ways:
+            try:
+                user = await way.authenticate(credentials)
+            except Refused as refused:
+                refusal = refused
+                continue
+            if user is not None:
+                known = user.groups if AUTHENTICATED in user.groups else (*user.groups, AUTHENTICATED)
+                return replace(user, groups=known)
+        if refusal is not None:
+            raise refusal
+        return ANONYMOUS if self._anonymous else None
+
+
+def bearer_token(authorization: str | None, protocols: Iterable[str]) -> str | None:
+    """The token of an Authorization header, else of a WebSocket subprotocol; None if there is neither."""
+    if authorization:
+        scheme, _, token = authorization.strip().partition(" ")
+        if scheme.lower() == "bearer" and token.strip():
+            return token.strip()
+    for protocol in protocols:
+        if protocol.startswith(PROTOCOL_PREFIX):
+            encoded = protocol.removeprefix(PROTOCOL_PREFIX)
+            try:
+                padded = encoded + "=" * (-len(encoded) % 4)
+                return base64.b64decode(padded, altchars=b"-_", validate=True).decode() or None
+            except (binascii.Error, UnicodeDecodeError):
+                return None
+    return None

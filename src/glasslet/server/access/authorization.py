@@ -1,0 +1,85 @@
+"""May they: the mapping of a request to subresources of this node, and who judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from glasslet.server.access.users import Attributes, User
+
+VERBS = {"POST": "create", "GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+"""Other methods have an empty verb."""
+
+_FINE_GRAINED = (("/pods", "pods"), ("/healthz", "healthz"), ("/configz", "configz"), ("/runningpods", "pods"))
+_OWN = (
+    *(("/stats", "stats"), ("/metrics", "metrics"), ("/logs", "log"), ("/checkpoint", "checkpoint")),
+    *(("/statusz", "statusz"), ("/flagz", "configz"), ("/glass", "glass")),
+)
+"""Subresources that never fall back to `proxy`; `glass` is ours."""
+
+
+class AuthorizationError(Exception):
+    """Nobody could judge; the text is for the log."""
+
+
+class Authorizer(Protocol):
+    """Judges one attempt."""
+
+    async def allows(self, attributes: Attributes) -> bool:
+        """True if it is allowed. Raises AuthorizationError."""
+
+
+class AlwaysAllow:
+    """authorization.mode AlwaysAllow."""
+
+    async def allows(self, attributes: Attributes) -> bool:
+        """Yes."""
+        return True
+
+
+def is_below(path: str, prefix: str) -> bool:
+    """True for the prefix itself and for what is below it, by whole segments."""
+    return path == prefix or path.startswith(prefix + "/")
+
+
+def subresources(path: str, *, fine_grained: bool = True) -> tuple[str, ...]:
+    """The subresources of `nodes` to try, in this order; one allowed is enough."""
+    finer = next((name for prefix, name in _FINE_GRAINED if is_below(path, prefix)), None) if fine_grained else None
+    last = next((name for prefix, name in _OWN if is_below(path, prefix)), "proxy")
+    return (last,) if finer is None else (finer, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """Not allowed: the status and body of the answer."""
+
+    status: int
+    body: str
+
+
+class RequestAuthorizer:
+    """Judges whole requests."""
+
+    def __init__(self, *, authorizer: Authorizer, node_name: str, fine_grained: bool = True) -> None:
+        self._authorizer = authorizer
+        self._node_name = node_name
+        self._fine_grained = fine_grained
+
+    async def check(self, user: User, method: str, path: str) -> Denied | None:
+        """None if allowed."""
+        verb = VERBS.get(method, "")
+        names = subresources(path, fine_grained=self._fine_grained)
+        for name in names:
+            try:
+                if await self._authorizer.allows(Attributes(user, verb, self._node_name, name, path)):
+                    return None
+            except AuthorizationError:
+                return Denied(
+                    500, f"Authorization error (user={user.name}, verb={verb}, resource=nodes, subresource={name})"
+                )
+        return Denied(403, _forbidden(user, verb, names))
+
+
+def _forbidden(user: User, verb: str, names: Sequence[str]) -> str:
+    return f"Forbidden (user={user.name}, verb={verb}, resource=nodes, subresource(s)=[{' '.join(names)}])\n"

@@ -1,0 +1,60 @@
+"""Who may ask, from the configuration: refuses to start rather than to let in whom nobody judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glasslet.server.access.authentication import (
+    AuthenticationChain,
+    Authenticator,
+    CertificateAuthenticator,
+    TokenAuthenticator,
+    TokenReviewer,
+)
+from glasslet.server.access.authorization import AlwaysAllow, Authorizer, RequestAuthorizer
+from glasslet.server.gate import Access
+
+MODES = ("AlwaysAllow", "Webhook")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessSettings:
+    """Fields `authentication.*` and `authorization.mode`; `fine_grained`: feature gate KubeletFineGrainedAuthz."""
+
+    node_name: str
+    mode: str
+    client_certificates: bool
+    webhook_tokens: bool
+    anonymous: bool
+    fine_grained: bool = True
+
+
+class BadAccessSetting(ValueError):
+    """The configuration asks for a judge that is not there. The text is that of the Go kubelet."""
+
+
+def build_access(
+    settings: AccessSettings, *, reviewer: TokenReviewer | None = None, authorizer: Authorizer | None = None
+) -> Access:
+    """Without an API server there is no `reviewer` and no `authorizer`. Raises BadAccessSetting."""
+    ways: list[Authenticator] = [CertificateAuthenticator()] if settings.client_certificates else []
+    if settings.webhook_tokens:
+        if reviewer is None:
+            raise BadAccessSetting("no client provided, cannot use webhook authentication")
+        ways.append(TokenAuthenticator(reviewer))
+    judge = RequestAuthorizer(
+        authorizer=_judge(settings.mode, authorizer), node_name=settings.node_name, fine_grained=settings.fine_grained
+    )
+    return Access(AuthenticationChain(ways=ways, anonymous=settings.anonymous), judge)
+
+
+def _judge(mode: str, webhook: Authorizer | None) -> Authorizer:
+    match mode:
+        case "AlwaysAllow":
+            return AlwaysAllow()
+        case "Webhook":
+            if webhook is None:
+                raise BadAccessSetting("no client provided, cannot use webhook authorization")
+            return webhook
+        case _:
+            raise BadAccessSetting(f"unknown authorization mode {mode}: allowed are {', '.join(MODES)}")

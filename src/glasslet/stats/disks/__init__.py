@@ -1,0 +1,1 @@
+"""Usage of file systems, writable layers, logs and volumes."""

@@ -1,0 +1,175 @@
+"""What is on the node's disks: its own file system, the runtime's, writable layers, container logs, hosts files.
+
+Asked for by the Summary API and by eviction only. The runtime measures writable layers every ten seconds by itself, so
+asking it more often gives nothing new. A part that cannot be read is left out and the rest stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from glasslet.api.object import ContainerID, PodUID
+from glasslet.concurrency.clock import Clock
+from glasslet.host.files.layout import LogLayout, RootLayout
+from glasslet.host.threads import HostCallStuck
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.model import FilesystemUsage
+from glasslet.runtime.usage import ContainerUsage
+from glasslet.stats.collector import Threads
+from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, files_take, filesystem, folder_takes
+from glasslet.stats.targets import PodTarget
+from glasslet.stats.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+MAX_AGE = 10.0
+_WITHIN = 5.0
+
+
+class StatsCalls(Protocol):
+    """CRI statistics of containers."""
+
+    async def list_container_stats(self) -> tuple[ContainerUsage, ...]: ...
+
+
+class ImageCalls(Protocol):
+    """CRI ImageFsInfo."""
+
+    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...
+
+
+class PodFolders(Struct, frozen=True):
+    """Where the agent keeps what belongs to pods."""
+
+    root: RootLayout
+    logs: LogLayout
+
+
+class PodFilesTaken(Struct, frozen=True, kw_only=True):
+    """What the agent keeps on disk for a pod beside its volumes. `containers`: log files, by container; `logs`: files
+    in the pod's log folder itself."""
+
+    containers: Mapping[str, Taken] = {}
+    logs: Taken = Taken()
+    etc_hosts: Taken | None = None
+
+
+class StorageFigures(Struct, frozen=True, kw_only=True):
+    """None or absent where it could not be read. `filesystems`: by mount point, of images and writable layers."""
+
+    root: FilesystemFigures | None = None
+    images: FilesystemUsage | None = None
+    filesystems: Mapping[str, FilesystemFigures] = {}
+    usages: Mapping[ContainerID, ContainerUsage] = {}
+    pods: Mapping[PodUID, PodFilesTaken] = {}
+
+
+class Storage:
+    """Gives what is on disk, not older than `MAX_AGE` seconds unless told otherwise."""
+
+    def __init__(
+        self,
+        *,
+        runtime: StatsCalls,
+        images: ImageCalls,
+        folders: PodFolders,
+        threads: Threads,
+        clock: Clock,
+        recorder: Recorder,
+    ) -> None:
+        self._runtime = runtime
+        self._images = images
+        self._root = folders.root
+        self._logs = folders.logs
+        self._threads = threads
+        self._clock = clock
+        self._turns = Turns(recorder=recorder, on="figures of disks that somebody else reads just now")
+        self._last: tuple[float, StorageFigures] | None = None
+
+    async def read(self, targets: Sequence[PodTarget], *, max_age: float = MAX_AGE) -> StorageFigures:
+        """All of it. A pod that came since the last reading gets its figures with the next one."""
+        async with self._turns:
+            if self._last is not None and self._clock.monotonic() - self._last[0] < max_age:
+                return self._last[1]
+            figures = await self._read(targets)
+            self._last = (self._clock.monotonic(), figures)
+            return figures
+
+    async def of_node(self) -> FilesystemFigures | None:
+        """The file system of the agent's own root directory, as it is now."""
+        return await self._filesystem(self._root.root_dir)
+
+    async def _read(self, targets: Sequence[PodTarget]) -> StorageFigures:
+        usages, images, pods = await asyncio.gather(self._usages(), self._image_fs(), self._pods(targets))
+        mounts = {one.writable_layer.mountpoint for one in usages.values() if one.writable_layer is not None}
+        if images is not None:
+            mounts.add(images.mountpoint)
+        paths = [self._root.root_dir, *sorted(mount for mount in mounts if mount)]
+        found = dict(zip(paths, await asyncio.gather(*map(self._filesystem, paths)), strict=True))
+        return StorageFigures(
+            root=found.pop(self._root.root_dir),
+            images=images,
+            filesystems={path: figures for path, figures in found.items() if figures is not None},
+            usages=usages,
+            pods=pods,
+        )
+
+    async def _usages(self) -> dict[ContainerID, ContainerUsage]:
+        try:
+            return {usage.id: usage for usage in await self._runtime.list_container_stats()}
+        except RuntimeCallError as error:
+            logger.warning("container statistics are not to be had", extra={"error": str(error)})
+            return {}
+
+    async def _image_fs(self) -> FilesystemUsage | None:
+        try:
+            return next(iter(await self._images.image_filesystems()), None)
+        except RuntimeCallError as error:
+            logger.warning("image file system is not known", extra={"error": str(error)})
+            return None
+
+    async def _filesystem(self, path: str) -> FilesystemFigures | None:
+        try:
+            return await self._threads.run(
+                lambda: filesystem(path), on=f"file system of {path}", kind=WaitKind.VOLUME, within=_WITHIN
+            )
+        except (HostCallStuck, OSError) as error:
+            logger.warning("file system is not to be read", extra={"path": path, "error": str(error)})
+            return None
+
+    async def _pods(self, targets: Sequence[PodTarget]) -> dict[PodUID, PodFilesTaken]:
+        try:
+            return await self._threads.run(
+                lambda: {target.ref.uid: self._pod(target) for target in targets},
+                on="sizes of container logs",
+                kind=WaitKind.VOLUME,
+                within=_WITHIN,
+            )
+        except HostCallStuck as error:
+            logger.warning("sizes of container logs are not known", extra={"error": str(error)})
+            return {}
+
+    def _pod(self, target: PodTarget) -> PodFilesTaken:
+        try:
+            return PodFilesTaken(
+                containers={c.name: files_take(self._logs.container(target.ref, c.name)) for c in target.containers},
+                logs=files_take(self._logs.pod(target.ref)),
+                etc_hosts=_if_there(self._root.etc_hosts(target.ref.uid)),
+            )
+        except OSError:
+            # Of this pod nothing is known; the others are.
+            return PodFilesTaken()
+
+
+def _if_there(path: str) -> Taken | None:
+    try:
+        return folder_takes(path)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,157 @@
+"""How full the volumes of pods are: measured when asked for, kept for `volumeStatsAggPeriod` to twice that.
+
+Each pod is measured by itself in a thread. A walk that takes long, or a dead server behind a mount, holds up nobody:
+whoever asks gets what is known, and the result is there for the next one who asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.volume import Volume
+from glasslet.concurrency.clock import Clock
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.threads import HostCallStuck
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import WaitKind
+from glasslet.stats.collector import Threads
+from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, filesystem, folder_takes
+from glasslet.stats.targets import PodTarget
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds that an answer waits for a measurement."""
+
+_WALKED = {
+    "empty_dir": "kubernetes.io/empty-dir",
+    "config_map": "kubernetes.io/configmap",
+    "secret": "kubernetes.io/secret",
+    "downward_api": "kubernetes.io/downward-api",
+    "projected": "kubernetes.io/projected",
+}
+_WHOLE_FILESYSTEM = {"nfs": "kubernetes.io/nfs", "iscsi": "kubernetes.io/iscsi"}
+
+
+class VolumePlace(Struct, frozen=True):
+    """A volume to measure. `walk`: what is in it counts; otherwise the file system it is."""
+
+    name: str
+    path: str
+    walk: bool
+
+
+class VolumeTaken(Struct, frozen=True, kw_only=True):
+    """One volume: its file system, and what of it is used."""
+
+    filesystem: FilesystemFigures
+    used: Taken
+
+
+Places = Callable[[Pod], Sequence[VolumePlace]]
+
+
+def volume_places(pod: Pod, root: RootLayout, claimed: Callable[[str], Mapping[str, str]]) -> list[VolumePlace]:
+    """Volumes of a pod that can be measured: those with data of the node's own, network file systems, and what is
+    mounted for claims (`claimed`: paths by name, of a pod's uid). Host paths and images are nobody's use."""
+    found = [VolumePlace(name, path, walk=False) for name, path in claimed(pod.metadata.uid).items()]
+    for volume in pod.spec.volumes:
+        plugin = _plugin(volume)
+        if plugin is not None:
+            name, walk = plugin
+            found.append(VolumePlace(volume.name, root.volume(pod.metadata.uid, name, volume.name), walk))
+    return found
+
+
+def _plugin(volume: Volume) -> tuple[str, bool] | None:
+    for plugins, walk in ((_WALKED, True), (_WHOLE_FILESYSTEM, False)):
+        for source, name in plugins.items():
+            if getattr(volume, source) is not None:
+                return name, walk
+    return None
+
+
+class VolumeUsage:
+    """What volumes hold, by pod and volume name. `period` in seconds; 0 or less: nothing is measured."""
+
+    def __init__(self, *, places: Places, period: float, threads: Threads, clock: Clock) -> None:
+        self._places = places
+        self._period = period
+        self._threads = threads
+        self._clock = clock
+        self._known: dict[PodUID, Mapping[str, VolumeTaken]] = {}
+        self._due: dict[PodUID, float] = {}
+        self._measured_now: set[PodUID] = set()
+
+    async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]:
+        """What is known, after what was due has been measured, or `PATIENCE` is over."""
+        if self._period <= 0:
+            return {}
+        self._forget_all_but({target.ref.uid for target in targets})
+        now = self._clock.monotonic()
+        due = [target for target in targets if self._due.get(target.ref.uid, now) <= now]
+        await asyncio.gather(*(self._measure(target, now) for target in due))
+        return dict(self._known)
+
+    def _forget_all_but(self, uids: set[PodUID]) -> None:
+        for held in (self._known, self._due):
+            # A copy: a measurement that took long may come in just now.
+            for uid in list(held):
+                if uid not in uids:
+                    del held[uid]
+
+    async def _measure(self, target: PodTarget, now: float) -> None:
+        uid, pod = target.ref.uid, target.pod
+        if pod is None or uid in self._measured_now or not pod.spec.volumes:
+            return
+        try:
+            places = tuple(self._places(pod))
+        except OSError as error:
+            logger.warning("volumes have no place", extra={"pod": str(target.ref), "error": str(error)})
+            return
+        self._due[uid] = now + self._period * (1 + random.random())
+        self._measured_now.add(uid)
+        began = False
+
+        def work() -> None:
+            # Kept by the thread itself: it may end long after nobody waits for it any more.
+            nonlocal began
+            began = True
+            try:
+                self._known[uid] = _all_of(places)
+            finally:
+                self._measured_now.discard(uid)
+
+        with working_for(target.ref):
+            try:
+                await self._threads.run(
+                    work, on=f"sizes of volumes of {target.ref}", kind=WaitKind.VOLUME, within=PATIENCE
+                )
+            except HostCallStuck as error:
+                logger.warning("volumes are still being measured", extra={"pod": str(target.ref), "error": str(error)})
+            finally:
+                if not began:  # all threads were taken
+                    self._measured_now.discard(uid)
+
+
+def _all_of(places: Sequence[VolumePlace]) -> dict[str, VolumeTaken]:
+    found = {}
+    for place in places:
+        try:
+            figures = filesystem(place.path)
+            used = folder_takes(place.path) if place.walk else _of(figures)
+        except OSError:
+            continue  # not mounted (yet), or not to be read: it has no figures
+        found[place.name] = VolumeTaken(filesystem=figures, used=used)
+    return found
+
+
+def _of(figures: FilesystemFigures) -> Taken:
+    return Taken(figures.used, figures.inodes - figures.inodes_free)

@@ -1,0 +1,1 @@
+"""The Summary API and the Prometheus pages, built from figures. Pure."""

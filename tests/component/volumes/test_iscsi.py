@@ -1,0 +1,187 @@
+"""iscsi volumes with programs in the place of iscsiadm(8) and mount(8), and the kernel's mounts: needs root."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.mounts.syscalls import Mounts
+from glasslet.host.threads import HostThreads
+from glasslet.volumes.errors import VolumeNotReady
+from glasslet.volumes.group_owner import GroupOwner
+from glasslet.volumes.iscsi import ISCSIVolume
+from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.pod_binds import PodBinds
+from tests.builders.podspec import pod_of
+from tests.component.volume_world import Data
+from tests.fakes.claims import NO_CLAIMS
+from tests.fakes.waits import WaitLog
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+
+IQN = "iqn.2026-01.org.example:disks"
+NODE = f"-m node -p 10.0.0.1:3260 -T {IQN} -I default"
+GLOBAL = f"plugins/kubernetes.io/iscsi/iface-default/10.0.0.1:3260-{IQN}-lun-0"
+
+
+class Node:
+    """A node whose programs are scripts; `asked` are iscsiadm's arguments, a line for each call."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.kubelet = root / "kubelet"
+        self.bin = root / "bin"
+        self.bin.mkdir()
+        (root / "dev/disk/by-path").mkdir(parents=True)
+        real = shutil.which("mount")
+        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        self.program("iscsiadm", f'echo "$*" >> {root}/asked')
+        self.program("blkid", "echo TYPE=ext4")
+        self.program("fsck", "exit 0")
+        self.program("mount", f'echo "$*" >> {root}/mounts\nfor target; do :; done\n{real} -t tmpfs tmpfs "$target"')
+        self.mounts = Mounts()
+        self.data = Data({"node.session.auth.username": b"me", "node.session.auth.password": b"hunter2"})
+        self.volumes = self.agent()
+
+    def agent(self) -> VolumeManager:
+        layout, threads = RootLayout(str(self.kubelet)), HostThreads(recorder=WaitLog())
+
+        def tell(*_: Any) -> None:
+            return
+
+        binds = PodBinds(
+            root=layout,
+            mounts=self.mounts,
+            threads=threads,
+            groups=GroupOwner(threads=threads, tell=tell),
+            tell=tell,
+        )
+        plugin = ISCSIVolume(root=layout, mounts=self.mounts, threads=threads, binds=binds, objects=self.data)
+        plugin.root_of_devices = str(self.root)
+        return VolumeManager(
+            root=layout, claims=NO_CLAIMS, plugins={"iscsi": plugin}, mounts=self.mounts, threads=threads
+        )
+
+    def program(self, name: str, body: str) -> None:
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def attached(self, lun: int = 0) -> None:
+        (self.root / f"dev/disk/by-path/ip-10.0.0.1:3260-iscsi-{IQN}-lun-{lun}").touch()
+
+    def asked(self) -> list[str]:
+        return (self.root / "asked").read_text().splitlines()
+
+    def mounted(self) -> list[str]:
+        return sorted(os.path.relpath(e.path, self.kubelet) for e in self.mounts.table().at_or_below(str(self.kubelet)))
+
+
+@pytest.fixture
+async def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Node]:
+    made = Node(Path(os.path.realpath(tmp_path)), monkeypatch)
+    yield made
+    for entry in made.mounts.table().at_or_below(str(made.root)):
+        made.mounts.unmount(entry.path)
+
+
+def using(uid: str = "uid-1", **source: Any) -> Pod:
+    iscsi = {"targetPortal": "10.0.0.1", "iqn": IQN, "lun": 0, "iscsiInterface": "default"} | source
+    return pod_of(
+        {"volumeMounts": [{"name": "disk", "mountPath": "/d"}]},
+        meta={"uid": uid},
+        volumes=[{"name": "disk", "iscsi": iscsi}],
+    )
+
+
+def ref(uid: str = "uid-1") -> PodRef:
+    return PodRef("default", "web", PodUID(uid))
+
+
+def place(uid: str = "uid-1") -> str:
+    return f"pods/{uid}/volumes/kubernetes.io~iscsi/disk"
+
+
+async def test_a_disk_is_attached_once_for_all_pods_and_detached_after_the_last(node: Node) -> None:
+    # behaviours.md §22: "device unmount when the last pod left"
+    node.attached()
+    await node.volumes.prepare(using())
+    await node.volumes.prepare(using("uid-2"))
+    assert node.mounted() == [GLOBAL, place(), place("uid-2")]
+    assert [line for line in node.asked() if "--login" in line] == [f"{NODE} --login"]
+    device = f"{node.root}/dev/disk/by-path/ip-10.0.0.1:3260-iscsi-{IQN}-lun-0"
+    assert (node.root / "mounts").read_text() == f"-t ext4 -o defaults {device} {node.kubelet / GLOBAL}\n"
+    await node.agent().tear_down(ref())
+    assert not [line for line in node.asked() if "--logout" in line]
+    await node.agent().tear_down(ref("uid-2"))
+    assert [line for line in node.asked() if "--logout" in line] == [
+        f"-m node -p 10.0.0.1:3260 -T {IQN} --logout -I default"
+    ]
+    assert node.mounted() == []
+    assert not (node.kubelet / GLOBAL).exists()
+
+
+async def test_the_session_stays_while_another_disk_of_the_target_is_used(node: Node) -> None:
+    node.attached(0)
+    node.attached(1)
+    await node.volumes.prepare(using())
+    await node.volumes.prepare(using("uid-2", lun=1))
+    await node.volumes.tear_down(ref())
+    assert not [line for line in node.asked() if "--logout" in line]
+    await node.volumes.tear_down(ref("uid-2"))
+    assert len([line for line in node.asked() if "--logout" in line]) == 1
+
+
+async def test_a_login_that_fails_is_told_in_the_words_of_the_program(node: Node) -> None:
+    node.program("iscsiadm", 'case "$*" in *--login*) echo "could not log in"; exit 8;; esac')
+    with pytest.raises(VolumeNotReady) as caught:
+        await node.volumes.prepare(using())
+    assert caught.value.message == (
+        'MountVolume.WaitForAttach failed for volume "disk" : failed to get any path for iscsi disk, last err seen:\n'
+        "iscsi: failed to attach disk: Error: could not log in\n (exit status 8)"
+    )
+
+
+async def test_a_node_without_the_program_says_so(node: Node) -> None:
+    (node.bin / "iscsiadm").unlink()
+    with pytest.raises(VolumeNotReady, match=r'exec: "iscsiadm": executable file not found in \$PATH'):
+        await node.volumes.prepare(using())
+
+
+async def test_secrets_go_to_the_program_and_into_no_message(node: Node) -> None:
+    node.program("iscsiadm", f'echo "$*" >> {node.root}/asked\ncase "$*" in *password*) exit 1;; esac')
+    secret = {"chapAuthSession": True, "secretRef": {"name": "data"}}
+    with pytest.raises(VolumeNotReady) as caught:
+        await node.volumes.prepare(using(**secret))
+    assert f"{NODE} -o update -n node.session.auth.password -v hunter2" in node.asked()
+    assert "node.session.auth.password: exit status 1" in caught.value.message
+    assert "hunter2" not in caught.value.message
+
+
+async def test_what_a_killed_agent_left_attached_is_detached_with_its_pod(node: Node) -> None:
+    node.attached()
+    node.program("mount", "exit 1")
+    with pytest.raises(VolumeNotReady, match="MountDevice failed"):
+        await node.volumes.prepare(using())
+    await node.agent().tear_down(ref())
+    (node.kubelet / place()).parent.mkdir(parents=True, exist_ok=True)
+    (node.kubelet / place()).mkdir(exist_ok=True)
+    await node.agent().tear_down(ref())
+    assert [line for line in node.asked() if "--logout" in line]
+    assert not (node.kubelet / GLOBAL).exists()
+
+
+@pytest.mark.parametrize("change", [{"iqn": "--help"}, {"targetPortal": "-x:1"}, {"iscsiInterface": "-y"}])
+async def test_what_would_be_an_option_is_refused(node: Node, change: dict[str, Any]) -> None:
+    with pytest.raises(VolumeNotReady, match=r"NewMounter initialization failed .* is not valid"):
+        await node.volumes.prepare(using(**change))
+    assert not (node.root / "asked").exists()
