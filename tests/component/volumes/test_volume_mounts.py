@@ -14,8 +14,8 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.exchange.volume import SubPath
 from glasslet.host.files.layout import RootLayout
-from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.mounts import syscalls as mounts
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
 from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
