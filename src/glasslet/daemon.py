@@ -25,6 +25,7 @@ from glasslet.assembly.pods import PodSide, build_pod_side, find_host_ips
 from glasslet.assembly.runtime import RuntimeSide, build_runtime_side, connect_runtime
 from glasslet.assembly.servers import ServerSide, build_servers
 from glasslet.assembly.sides import Sides
+from glasslet.assembly.sources import build_desired
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
@@ -81,10 +82,18 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
         connection = await connect_runtime(foundation, startup.waiting_for)
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
-        devices = DeviceSide(foundation, runtime)
+        desired = build_desired(foundation)
+        devices = DeviceSide(foundation, runtime, all_pods_known=desired.ready)
         cluster = build_cluster_side(foundation, runtime, devices)
         driver = await find_cgroup_driver(foundation, connection.runtime)
-        sides = Sides(foundation=foundation, runtime=runtime, cluster=cluster, devices=devices, host_ips=host_ips)
+        sides = Sides(
+            foundation=foundation,
+            runtime=runtime,
+            cluster=cluster,
+            devices=devices,
+            desired=desired,
+            host_ips=host_ips,
+        )
         pods = build_pod_side(sides, driver)
         servers = await build_servers(sides, pods, log)
         vitals.checks = servers.vital

@@ -65,7 +65,8 @@ class APIAgent(Agent):
             settings=self.settings,
             admit=PodAdmission(node=self.api_node, allocatable=lambda: self.api_node().status.allocatable),
         )
-        self.desired = DesiredPods(sources=(FILE, API), deliver=self._deliver, clock=self.clock, recorder=self.record)
+        self.desired = DesiredPods(sources=(FILE, API), clock=self.clock, recorder=self.record)
+        self.desired.subscribe(self._deliver)
         self.mirrors = MirrorPods(
             client=server,
             node=self.api_node,

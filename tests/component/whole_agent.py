@@ -96,7 +96,8 @@ class WholeAgent:
             report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
             settings=WorkerSettings(limits=BackOffLimits()),
         )
-        self.desired = DesiredPods(sources=("file",), deliver=self._deliver, clock=self.clock, recorder=self.record)
+        self.desired = DesiredPods(sources=("file",), clock=self.clock, recorder=self.record)
+        self.desired.subscribe(self._deliver)
         self.housekeeping = Housekeeping(
             observed=self.observed,
             workers=self.workers,

@@ -61,12 +61,11 @@ class DeviceSide:
     """Everything about device plugins. `start` comes before the services, and before the first pod. Raises ValueError
     for a folder that cannot be meant."""
 
-    def __init__(self, foundation: Foundation, runtime: RuntimeSide) -> None:
+    def __init__(self, foundation: Foundation, runtime: RuntimeSide, *, all_pods_known: Callable[[], bool]) -> None:
         self._observed = runtime.observed
         self._record = foundation.record
         self._told: asyncio.TimerHandle | None = None
-        self.all_pods_known: Callable[[], bool] = lambda: False
-        """Set by whoever knows all sources."""
+        self._all_pods_known = all_pods_known
         self.folder = device_plugin_folder(os.environ)
         self._file = CheckpointFile(folder=self.folder, threads=foundation.threads, recorder=foundation.record)
         self.offers = Offers(recorder=foundation.record)
@@ -145,4 +144,4 @@ class DeviceSide:
 
     def all_known(self) -> bool:
         """Whether every source has told of its pods."""
-        return self.all_pods_known()
+        return self._all_pods_known()

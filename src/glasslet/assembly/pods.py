@@ -24,7 +24,7 @@ from glasslet.assembly.pod_status import build_status_services, build_statuses
 from glasslet.assembly.probes import ProbeSide, build_probe_side
 from glasslet.assembly.resizes import build_resizes
 from glasslet.assembly.sides import Sides
-from glasslet.assembly.sources import build_static_sources, source_kinds
+from glasslet.assembly.sources import build_static_sources
 from glasslet.assembly.upkeep import Services, Upkeep, build_upkeep
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
@@ -98,10 +98,8 @@ def build_pod_side(sides: Sides, cgroup_driver: str) -> PodSide:
         settings=_settings(foundation),
         admit=counting(foundation, admission),
     )
-    news.desired = DesiredPods(
-        sources=source_kinds(foundation), deliver=news.deliver, clock=foundation.clock, recorder=foundation.record
-    )
-    sides.devices.all_pods_known = news.sources_ready
+    news.desired = sides.desired
+    sides.desired.subscribe(news.deliver)
     news.housekeeping = Housekeeping(
         observed=runtime.observed,
         workers=news.workers,

@@ -8,6 +8,7 @@ from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.sources.desired import DesiredPods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,4 +19,5 @@ class Sides:
     runtime: RuntimeSide
     cluster: ClusterSide | None
     devices: DeviceSide
+    desired: DesiredPods
     host_ips: tuple[str, ...]

@@ -23,6 +23,11 @@ def source_kinds(foundation: Foundation) -> list[str]:
     return [kind for kind, given in there.items() if given]
 
 
+def build_desired(foundation: Foundation) -> DesiredPods:
+    """The desired pods of all sources. Built before what works on them; the intake of pods subscribes to it."""
+    return DesiredPods(sources=source_kinds(foundation), clock=foundation.clock, recorder=foundation.record)
+
+
 def build_static_sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource | URLSource, ...]:
     """Those that the configuration names; they deliver into `desired`."""
     configuration = foundation.configuration

@@ -25,13 +25,17 @@ class DesiredPods:
     Nothing that is unknown may be cleaned up before `ready()`: a source that has not reported yet may want it.
     """
 
-    def __init__(self, *, sources: Collection[str], deliver: Deliver, clock: Clock, recorder: Recorder) -> None:
+    def __init__(self, *, sources: Collection[str], clock: Clock, recorder: Recorder) -> None:
         self._known: dict[str, dict[PodUID, Known]] = {source: {} for source in sources}
         self._waiting_for = set(sources)
         self._duplicates: dict[str, set[PodRef]] = {source: set() for source in sources}
-        self._deliver = deliver
+        self._deliver: list[Deliver] = []
         self._clock = clock
         self._recorder = recorder
+
+    def subscribe(self, deliver: Deliver) -> None:
+        """Calls `deliver` with each change from now on."""
+        self._deliver.append(deliver)
 
     def update_source(self, source: str, pods: Iterable[Pod]) -> None:
         """Takes all pods that a source has now, and delivers what changed. `source` is one of the constructor's."""
@@ -73,7 +77,8 @@ class DesiredPods:
         self._known[source] = merged.known
         self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
         if merged.updates or tell_anyway:
-            self._deliver(merged.updates)
+            for deliver in self._deliver:
+                deliver(merged.updates)
 
     def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
         for pod in self._duplicates[source] - duplicates:

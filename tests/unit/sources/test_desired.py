@@ -28,9 +28,8 @@ class World:
     def __init__(self) -> None:
         self.delivered: list[Sequence[PodUpdate]] = []
         self.recorder = WaitLog()
-        self.desired = DesiredPods(
-            sources=("file", "http"), deliver=self.delivered.append, clock=Still(), recorder=self.recorder
-        )
+        self.desired = DesiredPods(sources=("file", "http"), clock=Still(), recorder=self.recorder)
+        self.desired.subscribe(self.delivered.append)
 
 
 @pytest.fixture
