@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.unit.config.files import STANDALONE, write
@@ -19,13 +20,13 @@ HEALTHY = Machine(
 )
 
 
-def test_a_good_command_line_has_an_empty_report():
+def test_a_good_command_line_has_an_empty_report() -> None:
     report = check(["--v=2"], machine=HEALTHY)
     assert (report.problems, report.warnings) == ((), ())
     assert as_text(report, effective=False) == "ok: a kubelet would start with this command line"
 
 
-def test_problems_of_flags_file_and_machine_are_told_together(tmp_path):
+def test_problems_of_flags_file_and_machine_are_told_together(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "maxPods: -1\n")
     report = check([f"--config={config}", "--nonsense"], machine=Machine(swap=("/dev/sda2",)))
     assert [problem.field for problem in report.problems] == ["--nonsense", "maxPods", "failSwapOn"]
@@ -34,7 +35,7 @@ def test_problems_of_flags_file_and_machine_are_told_together(tmp_path):
     assert (found.value, found.allowed) == ("-1", "0 or more")
 
 
-def test_effective_rows_hold_every_value_once_with_its_origin(tmp_path):
+def test_effective_rows_hold_every_value_once_with_its_origin(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "evictionHard: {memory.available: 1Gi}\n")
     rows = effective_rows(load([f"--config={config}", "--kube-reserved=cpu=1", "--max-pods=5"]))
     by_path = {row.path: row for row in rows}
@@ -45,14 +46,14 @@ def test_effective_rows_hold_every_value_once_with_its_origin(tmp_path):
     assert by_path["port"].origin == "default"
 
 
-def test_header_values_are_masked():
+def test_header_values_are_masked() -> None:
     report = check(["--manifest-url-header=Authorization:hunter2"], machine=HEALTHY)
     text = as_text(report, effective=True)
     assert "hunter2" not in text
     assert "staticPodURLHeader.Authorization" in text
 
 
-def test_the_report_is_plain_data_for_json():
+def test_the_report_is_plain_data_for_json() -> None:
     plain = check(["--max-pods=-1"], machine=HEALTHY).as_plain(effective=True)
     again = json.loads(json.dumps(plain))
     assert again["problems"][0]["field"] == "maxPods"
@@ -109,18 +110,20 @@ def test_the_report_is_plain_data_for_json():
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_the_machine_cannot_do_is_told(configuration, machine, field, message):
+def test_what_the_machine_cannot_do_is_told(
+    configuration: KubeletConfiguration, machine: Machine, field: str, message: str
+) -> None:
     (finding,) = validate_on(machine, configuration)
     assert finding.field == field
     assert message in finding.message
 
 
-def test_a_healthy_machine_takes_the_defaults_and_unknown_facts_break_no_rule():
+def test_a_healthy_machine_takes_the_defaults_and_unknown_facts_break_no_rule() -> None:
     assert validate_on(HEALTHY, KubeletConfiguration(protect_kernel_defaults=True)) == []
     assert validate_on(Machine(), KubeletConfiguration(protect_kernel_defaults=True)) == []
 
 
-def test_machine_facts_are_read_from_proc_and_sys(tmp_path):
+def test_machine_facts_are_read_from_proc_and_sys(tmp_path: Path) -> None:
     def fact(path: str, text: str) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -142,7 +145,7 @@ def test_machine_facts_are_read_from_proc_and_sys(tmp_path):
     )
 
 
-def test_an_empty_machine_is_read_without_an_error(tmp_path):
+def test_an_empty_machine_is_read_without_an_error(tmp_path: Path) -> None:
     assert read_machine(root=str(tmp_path)) == Machine(cgroup_v2=False)
 
 
@@ -172,6 +175,6 @@ def test_an_empty_machine_is_read_without_an_error(tmp_path):
     ],
     ids=str,
 )
-def test_the_last_words_are_upstreams(argv, text):
+def test_the_last_words_are_upstreams(argv: list[str], text: str) -> None:
     loaded = load(argv)
     assert text in failure_text(loaded.problems, loaded.options)

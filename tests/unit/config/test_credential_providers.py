@@ -79,7 +79,7 @@ def test_all_three_versions_are_read(places: Places, version: str) -> None:
     assert found.problems == ()
     (one,) = found.config.providers
     assert (one.name, one.match_images, one.args) == ("ecr", ("*.registry.example",), ("-v",))
-    assert one.default_cache_duration == 600
+    assert one.default_cache_duration == 600.0
     assert [(e.name, e.value) for e in one.env] == [("REGION", "x")]
 
 

@@ -30,7 +30,7 @@ from glasslet.config.duration import Duration
         ("2540400h10m10s", 9145440610 * 10**9, "2540400h10m10s"),
     ],
 )
-def test_go_durations_are_read_exactly_and_printed_as_go_prints_them(text, nanoseconds, printed):
+def test_go_durations_are_read_exactly_and_printed_as_go_prints_them(text: str, nanoseconds: int, printed: str) -> None:
     duration = Duration.parse(text)
     assert (duration.nanoseconds, str(duration), float(duration)) == (nanoseconds, printed, nanoseconds / 10**9)
 
@@ -38,11 +38,11 @@ def test_go_durations_are_read_exactly_and_printed_as_go_prints_them(text, nanos
 @pytest.mark.parametrize(
     "text", ["", "5", "s", "-", "1 s", "1d", "1m-5s", "--1s", "1e3s", "3000000h", "x" * 500, "٣s", "1s\n"]
 )
-def test_what_is_no_duration_is_a_value_error_that_shows_one(text):
+def test_what_is_no_duration_is_a_value_error_that_shows_one(text: str) -> None:
     with pytest.raises(ValueError, match="want"):
         Duration.parse(text)
 
 
-def test_a_duration_is_a_number_of_seconds_that_survives_pickling():
+def test_a_duration_is_a_number_of_seconds_that_survives_pickling() -> None:
     assert Duration.parse("1m30s") + 1 == 91
     assert pickle.loads(pickle.dumps(Duration.parse("7ns"))).nanoseconds == 7

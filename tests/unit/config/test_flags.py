@@ -12,7 +12,7 @@ from glasslet.config.flags import parse
 from glasslet.config.help import help_text
 from glasslet.config.loading import load
 from glasslet.config.options import Options
-from glasslet.config.removed_flags import REMOVED
+from glasslet.config.removed_flags import REMOVED, RemovedFlag
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "flags.json").read_text())
 ROWS = {row["flag"][2:]: row for row in DATA["rows"]}
@@ -41,14 +41,14 @@ EXAMPLES = {
 }
 
 
-def test_the_table_holds_exactly_the_flags_of_the_list():
+def test_the_table_holds_exactly_the_flags_of_the_list() -> None:
     assert set(FLAGS) == set(ROWS)
     listed = {row["flag"][2:] for row in DATA["removed"]} - {"pod-infra-container-image"}
     assert set(REMOVED) == listed | {"pleg-relist-period"}
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_flag_has_the_field_default_and_status_of_the_list(name):
+def test_a_flag_has_the_field_default_and_status_of_the_list(name: str) -> None:
     row, flag = ROWS[name], FLAGS[name]
     assert flag.field == (row["config_field"] or "")
     assert bool(deprecation(flag)) == (row["status"] == "deprecated")
@@ -65,7 +65,7 @@ def test_a_flag_has_the_field_default_and_status_of_the_list(name):
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_a_flag_is_accepted_in_both_spellings_and_warns_if_deprecated(name):
+def test_a_flag_is_accepted_in_both_spellings_and_warns_if_deprecated(name: str) -> None:
     value = EXAMPLES[FLAGS[name].kind]
     dashes, underscores = parse([f"--{name}={value}"]), parse([f"--{name.replace('-', '_')}={value}"])
     assert dashes.problems == []
@@ -76,7 +76,7 @@ def test_a_flag_is_accepted_in_both_spellings_and_warns_if_deprecated(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ACCEPTED if ROWS[name]["config_field"]])
-def test_a_flag_lands_in_its_field(name):
+def test_a_flag_lands_in_its_field(name: str) -> None:
     argv = [f"--{name}={EXAMPLES[FLAGS[name].kind]}"]
     loaded = load(argv, cgroup_v2=True)
     field = FLAGS[name].field
@@ -85,13 +85,13 @@ def test_a_flag_lands_in_its_field(name):
 
 
 @pytest.mark.parametrize("name", [name for name in ACCEPTED if name.replace("-", "_") in Options.__struct_fields__])
-def test_defaults_of_flags_outside_the_object_are_those_of_the_list(name):
+def test_defaults_of_flags_outside_the_object_are_those_of_the_list(name: str) -> None:
     value, wanted = getattr(Options(), name.replace("-", "_")), ROWS[name]["default"]
     assert str(value) == str(wanted) if not isinstance(wanted, dict) else value == wanted
 
 
 @pytest.mark.parametrize("flag", REMOVED.values(), ids=lambda flag: flag.name)
-def test_a_removed_flag_is_accepted_with_one_warning_that_says_since_when_and_what_instead(flag):
+def test_a_removed_flag_is_accepted_with_one_warning_that_says_since_when_and_what_instead(flag: RemovedFlag) -> None:
     argv = [f"--{flag.name}", "value"] if flag.takes_value else [f"--{flag.name}"]
     result = parse([*argv, "--v=2"])
     assert (result.problems, result.values) == ([], {"v": 2})
@@ -100,19 +100,19 @@ def test_a_removed_flag_is_accepted_with_one_warning_that_says_since_when_and_wh
     assert f"v{flag.removed_in}" in notice.message or not flag.removed_in
 
 
-def test_values_follow_an_equal_sign_or_the_flag():
+def test_values_follow_an_equal_sign_or_the_flag() -> None:
     assert parse(["--max-pods", "5", "--node-ip=1.2.3.4"]).values == {"max-pods": 5, "node-ip": "1.2.3.4"}
     assert parse(["-v", "4"]).values == parse(["-v=4"]).values == parse(["-v4"]).values == {"v": 4}
 
 
-def test_booleans_take_a_value_only_after_an_equal_sign():
+def test_booleans_take_a_value_only_after_an_equal_sign() -> None:
     assert parse(["--fail-swap-on"]).values == {"fail-swap-on": True}
     assert parse(["--fail-swap-on=F"]).values == {"fail-swap-on": False}
     (problem,) = parse(["--fail-swap-on", "false"]).problems
     assert problem.message == "unknown command false"
 
 
-def test_the_last_of_repeated_scalars_counts():
+def test_the_last_of_repeated_scalars_counts() -> None:
     assert parse(["--max-pods=1", "--max-pods=2"]).values == {"max-pods": 2}
 
 
@@ -160,13 +160,13 @@ def test_the_last_of_repeated_scalars_counts():
         (["--sync-frequency=90s"], "1m30s"),
     ],
 )
-def test_lists_and_maps_add_up_and_numbers_are_gos(argv, value):
+def test_lists_and_maps_add_up_and_numbers_are_gos(argv: list[str], value: object) -> None:
     result = parse(argv)
     assert result.problems == []
     assert list(result.values.values()) == [value]
 
 
-def test_an_empty_address_is_ignored():
+def test_an_empty_address_is_ignored() -> None:
     assert parse(["--address="]).values == {}
 
 
@@ -203,17 +203,17 @@ def test_an_empty_address_is_ignored():
         "-vx",
     ],
 )
-def test_a_bad_value_is_one_problem_that_names_the_flag(argument):
+def test_a_bad_value_is_one_problem_that_names_the_flag(argument: str) -> None:
     (problem,) = parse([argument]).problems
     assert problem.allowed
     assert problem.field.lstrip("-")[:4] in argument or problem.field == "-x"
 
 
-def test_a_missing_value_is_a_problem():
+def test_a_missing_value_is_a_problem() -> None:
     assert parse(["--max-pods"]).problems[0].message == "flag needs an argument: --max-pods"
 
 
-def test_every_unknown_flag_is_told_with_the_nearest_name():
+def test_every_unknown_flag_is_told_with_the_nearest_name() -> None:
     problems = parse(["--max-podz=3", "--quite-unknown", "value", "--windows-service"]).problems
     assert [problem.message for problem in problems] == [
         "unknown flag: --max-podz, did you mean --max-pods?",
@@ -222,18 +222,18 @@ def test_every_unknown_flag_is_told_with_the_nearest_name():
     ]
 
 
-def test_words_that_are_no_flags_are_refused_also_after_two_dashes():
+def test_words_that_are_no_flags_are_refused_also_after_two_dashes() -> None:
     messages = [problem.message for problem in parse(["start", "--v=2", "--", "--v=3"]).problems]
     assert messages == ["unknown command start", "unknown command --v=3"]
 
 
-def test_header_values_never_show_in_problems():
+def test_header_values_never_show_in_problems() -> None:
     assert "hunter2" not in str(parse(["--manifest-url-header=hunter2"]).problems)
     loaded = load(["--manifest-url-header=Authorization:hunter2", "--authorization-mode=x"])
     assert "hunter2" not in str(loaded.problems) + str(loaded.warnings)
 
 
-def test_help_names_every_flag_and_every_young_gate():
+def test_help_names_every_flag_and_every_young_gate() -> None:
     text = help_text()
     assert [name for name in ACCEPTED if f"--{name}" not in text] == []
     assert "EventedPLEG=false (ALPHA)" in text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import random
+from pathlib import Path
 
 import pytest
 from tests.unit.config.files import HEAD, STANDALONE
 
 from glasslet.config.check import check
-from glasslet.config.document import DocumentError
+from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_documents
 from glasslet.config.flag_table import FLAGS
 from glasslet.config.loading import load
@@ -114,7 +115,7 @@ def damaged(seed: int) -> bytes:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_damaged_configuration_is_reported_and_never_crashes(seed, tmp_path):
+def test_a_damaged_configuration_is_reported_and_never_crashes(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "k.conf"
     path.write_bytes(damaged(seed))
     as_file = check([f"--config={path}"], machine=Machine())
@@ -127,14 +128,14 @@ def test_a_damaged_configuration_is_reported_and_never_crashes(seed, tmp_path):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_damaged_documents_load_or_raise_one_kind_of_error(seed):
-    documents: list = []
+def test_damaged_documents_load_or_raise_one_kind_of_error(seed: int) -> None:
+    documents: list[Document] = []
     with contextlib.suppress(DocumentError):
         documents = load_documents(damaged(seed), origin="f")
     assert all(document.line_of("maxPods") >= 1 for document in documents)
 
 
-def test_random_command_lines_never_crash():
+def test_random_command_lines_never_crash() -> None:
     dice = random.Random(7)
     values = [
         "",

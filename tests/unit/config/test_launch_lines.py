@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.unit.config.files import write
 
-from glasslet.config.loading import load
+from glasslet.config.loading import Loaded, load
 
 KUBEADM = """\
 authentication:
@@ -41,15 +43,15 @@ volumeStatsAggPeriod: 0s
 
 
 @pytest.fixture
-def kubeadm_config(tmp_path) -> str:
+def kubeadm_config(tmp_path: Path) -> str:
     return write(tmp_path / "config.yaml", KUBEADM)
 
 
-def warned(loaded) -> set[str]:
+def warned(loaded: Loaded) -> set[str]:
     return {notice.field for notice in loaded.warnings}
 
 
-def test_the_debugger_line_of_1_2x_starts(kubeadm_config):
+def test_the_debugger_line_of_1_2x_starts(kubeadm_config: str) -> None:
     loaded = load(
         [
             "--kubeconfig=/etc/kubernetes/kubelet.conf",
@@ -60,16 +62,16 @@ def test_the_debugger_line_of_1_2x_starts(kubeadm_config):
     )
     assert loaded.problems == ()
     assert (loaded.configuration.logging.verbosity, loaded.configuration.cgroup_driver) == (4, "systemd")
-    assert loaded.configuration.logging.flush_frequency == 5
+    assert loaded.configuration.logging.flush_frequency == 5.0
 
 
-def test_log_levels_of_single_files_start_without_a_config_file():
+def test_log_levels_of_single_files_start_without_a_config_file() -> None:
     loaded = load(["--v=4", "--vmodule=kubelet=5,volume*=6"])
     assert (loaded.problems, loaded.warnings) == ((), ())
     assert [item.verbosity for item in loaded.configuration.logging.vmodule] == [5, 6]
 
 
-def test_the_line_of_1_25_with_cri_dockerd_starts_with_warnings(kubeadm_config):
+def test_the_line_of_1_25_with_cri_dockerd_starts_with_warnings(kubeadm_config: str) -> None:
     loaded = load(
         [
             "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
@@ -95,7 +97,7 @@ def test_the_line_of_1_25_with_cri_dockerd_starts_with_warnings(kubeadm_config):
     }
 
 
-def test_the_kubeadm_line_of_1_23_with_dockershim_starts_with_warnings(kubeadm_config):
+def test_the_kubeadm_line_of_1_23_with_dockershim_starts_with_warnings(kubeadm_config: str) -> None:
     loaded = load(
         [
             "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
@@ -112,7 +114,7 @@ def test_the_kubeadm_line_of_1_23_with_dockershim_starts_with_warnings(kubeadm_c
     assert notice.message == "Flag --network-plugin was removed in v1.24 and has no effect: the runtime owns CNI"
 
 
-def test_the_flags_of_tuning_guides_start_with_warnings():
+def test_the_flags_of_tuning_guides_start_with_warnings() -> None:
     argv = [
         "--pleg-relist-period=1s",
         "--pod-manifest-path=/etc/kubernetes/manifests",

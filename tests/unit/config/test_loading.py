@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from tests.unit.config.files import HEAD, STANDALONE, write
 
 from glasslet.config.defaults import EVICTION_HARD
-from glasslet.config.loading import load
+from glasslet.config.loading import Loaded, load
 from glasslet.config.problem import Step
 
 
-def messages(loaded) -> list[str]:
+def messages(loaded: Loaded) -> list[str]:
     return [problem.message for problem in loaded.problems]
 
 
-def test_a_flag_beats_a_drop_in_beats_the_file_beats_the_default(tmp_path):
+def test_a_flag_beats_a_drop_in_beats_the_file_beats_the_default(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "maxPods: 1\npodsPerCore: 1\nport: 1\n")
     write(tmp_path / "d" / "10.conf", "maxPods: 2\npodsPerCore: 2\n")
     loaded = load([f"--config={config}", f"--config-dir={tmp_path}/d", "--max-pods=3"])
@@ -27,7 +28,7 @@ def test_a_flag_beats_a_drop_in_beats_the_file_beats_the_default(tmp_path):
     assert loaded.problems == ()
 
 
-def test_without_a_config_file_the_legacy_defaults_apply_and_nothing_is_wrong():
+def test_without_a_config_file_the_legacy_defaults_apply_and_nothing_is_wrong() -> None:
     loaded = load([])
     made = loaded.configuration
     assert made.authentication.anonymous.enabled
@@ -37,14 +38,14 @@ def test_without_a_config_file_the_legacy_defaults_apply_and_nothing_is_wrong():
     assert str(loaded.origins["readOnlyPort"]) == "default of a start without --config"
 
 
-def test_a_config_dir_alone_keeps_the_legacy_defaults(tmp_path):
+def test_a_config_dir_alone_keeps_the_legacy_defaults(tmp_path: Path) -> None:
     write(tmp_path / "a.conf", "maxPods: 9\n")
     loaded = load([f"--config-dir={tmp_path}"])
     assert (loaded.configuration.max_pods, loaded.configuration.read_only_port) == (9, 10255)
     assert loaded.configuration.eviction_hard == {}
 
 
-def test_with_a_config_file_webhooks_need_an_api_server(tmp_path):
+def test_with_a_config_file_webhooks_need_an_api_server(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", "maxPods: 1\n")
     assert messages(load([f"--config={config}"])) == [
         "no client provided, cannot use webhook authentication",
@@ -53,7 +54,7 @@ def test_with_a_config_file_webhooks_need_an_api_server(tmp_path):
     assert load([f"--config={config}", "--kubeconfig=/k"]).problems == ()
 
 
-def test_hard_thresholds_are_filled_in_only_while_a_config_file_is_read(tmp_path):
+def test_hard_thresholds_are_filled_in_only_while_a_config_file_is_read(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE)
     assert load([f"--config={config}"]).configuration.eviction_hard == EVICTION_HARD
     config = write(tmp_path / "k.yaml", STANDALONE + "evictionHard: {}\n")
@@ -62,7 +63,7 @@ def test_hard_thresholds_are_filled_in_only_while_a_config_file_is_read(tmp_path
     assert load([f"--config={config}"]).configuration.eviction_hard == {"memory.available": "1Gi"}
 
 
-def test_default_thresholds_are_kept_beside_own_ones_when_asked_for(tmp_path):
+def test_default_thresholds_are_kept_beside_own_ones_when_asked_for(tmp_path: Path) -> None:
     body = "evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n"
     loaded = load([f"--config={write(tmp_path / 'k.yaml', STANDALONE + body)}"])
     assert loaded.configuration.eviction_hard == EVICTION_HARD | {"memory.available": "1Gi"}
@@ -70,14 +71,14 @@ def test_default_thresholds_are_kept_beside_own_ones_when_asked_for(tmp_path):
     assert 'evictionHard["nodefs.available"]' not in loaded.origins
 
 
-def test_merging_default_thresholds_in_a_drop_in_has_no_effect(tmp_path):
+def test_merging_default_thresholds_in_a_drop_in_has_no_effect(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "evictionHard: {memory.available: 1Gi}\n")
     write(tmp_path / "d" / "a.conf", "mergeDefaultEvictionSettings: true\n")
     loaded = load([f"--config={config}", f"--config-dir={tmp_path}/d"])
     assert loaded.configuration.eviction_hard == {"memory.available": "1Gi"}
 
 
-def test_drop_ins_merge_maps_by_key_replace_lists_and_remove_with_null(tmp_path):
+def test_drop_ins_merge_maps_by_key_replace_lists_and_remove_with_null(tmp_path: Path) -> None:
     body = "clusterDNS: [1.1.1.1]\nsystemReserved: {cpu: '1', memory: 1Gi}\nmaxPods: 5\n"
     config = write(tmp_path / "k.yaml", STANDALONE + body)
     write(tmp_path / "d" / "20.conf", "systemReserved: {memory: null, pid: '7'}\nmaxPods: null\n")
@@ -88,7 +89,7 @@ def test_drop_ins_merge_maps_by_key_replace_lists_and_remove_with_null(tmp_path)
     assert (made.configuration.max_pods, str(made.origin_of("maxPods"))) == (110, "default")
 
 
-def test_drop_ins_are_taken_in_walk_order_from_sub_directories_too_and_by_suffix(tmp_path):
+def test_drop_ins_are_taken_in_walk_order_from_sub_directories_too_and_by_suffix(tmp_path: Path) -> None:
     for name, value in {"a.conf": 1, "b/z.conf": 2, "b.conf": 3, "c/a.conf": 4, "zz.yaml": 9, "z.conf.bak": 9}.items():
         write(tmp_path / name, f"maxPods: {value}\n")
     loaded = load([f"--config-dir={tmp_path}"])
@@ -97,7 +98,7 @@ def test_drop_ins_are_taken_in_walk_order_from_sub_directories_too_and_by_suffix
     assert load([f"--config-dir={tmp_path}"]).configuration.max_pods == 5
 
 
-def test_an_empty_list_in_the_main_file_is_lost_when_drop_ins_are_used(tmp_path):
+def test_an_empty_list_in_the_main_file_is_lost_when_drop_ins_are_used(tmp_path: Path) -> None:
     # config-fields.md: "an explicitly empty enforceNodeAllocatable in the main file becomes ["pods"] again"
     config = write(tmp_path / "k.yaml", STANDALONE + "enforceNodeAllocatable: []\n")
     assert load([f"--config={config}"]).configuration.enforce_node_allocatable == []
@@ -108,32 +109,32 @@ def test_an_empty_list_in_the_main_file_is_lost_when_drop_ins_are_used(tmp_path)
     assert load(argv).configuration.enforce_node_allocatable == []
 
 
-def test_conditional_defaults_are_settled_before_drop_ins(tmp_path):
+def test_conditional_defaults_are_settled_before_drop_ins(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE)
     write(tmp_path / "d" / "a.conf", "maxParallelImagePulls: 5\nnodeStatusUpdateFrequency: 20s\n")
     loaded = load([f"--config={config}", f"--config-dir={tmp_path}/d"])
-    assert loaded.configuration.node_status_report_frequency == 300
+    assert loaded.configuration.node_status_report_frequency == 300.0
     assert "maxParallelImagePulls 5" in messages(loaded)[0]
 
 
-def test_zero_by_flag_stays_zero_and_zero_in_the_file_is_the_default(tmp_path):
+def test_zero_by_flag_stays_zero_and_zero_in_the_file_is_the_default(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "syncFrequency: 0s\nmaxPods: 0\n")
     loaded = load([f"--config={config}"])
-    assert (loaded.configuration.sync_frequency, loaded.configuration.max_pods) == (60, 110)
+    assert (loaded.configuration.sync_frequency, loaded.configuration.max_pods) == (60.0, 110)
     assert str(loaded.origin_of("maxPods")) == "default (replaces 0)"
     loaded = load([f"--config={config}", "--sync-frequency=0", "--max-pods=0"])
     assert loaded.configuration.max_pods == 0
     assert [(problem.step, problem.origin) for problem in loaded.problems] == [(Step.START, "flag --sync-frequency")]
 
 
-def test_a_map_given_by_flag_replaces_the_files_whole_map(tmp_path):
+def test_a_map_given_by_flag_replaces_the_files_whole_map(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "kubeReserved: {cpu: '1', memory: 1Gi}\n")
     loaded = load([f"--config={config}", "--kube-reserved=cpu=2"])
     assert loaded.configuration.kube_reserved == {"cpu": "2"}
     assert str(loaded.origin_of("kubeReserved")) == "flag --kube-reserved"
 
 
-def test_gates_merge_one_by_one_and_the_flag_wins(tmp_path):
+def test_gates_merge_one_by_one_and_the_flag_wins(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "featureGates: {MemoryQoS: true, EventedPLEG: true}\n")
     loaded = load([f"--config={config}", "--feature-gates=EventedPLEG=false"])
     assert (loaded.gates.enabled("MemoryQoS"), loaded.gates.enabled("EventedPLEG")) == (True, False)
@@ -141,7 +142,7 @@ def test_gates_merge_one_by_one_and_the_flag_wins(tmp_path):
     assert str(loaded.origins["featureGates.MemoryQoS"]) == f"file {config}:5"
 
 
-def test_vmodule_appends_and_seccomp_default_is_ored(tmp_path):
+def test_vmodule_appends_and_seccomp_default_is_ored(tmp_path: Path) -> None:
     body = "seccompDefault: true\nlogging: {vmodule: [{filePattern: a, verbosity: 1}]}\n"
     config = write(tmp_path / "k.yaml", STANDALONE + body)
     made = load([f"--config={config}", "--vmodule=b=2", "--seccomp-default=false"]).configuration
@@ -149,7 +150,9 @@ def test_vmodule_appends_and_seccomp_default_is_ored(tmp_path):
     assert made.seccomp_default
 
 
-def test_relative_paths_count_from_the_config_file_for_exactly_the_listed_fields(tmp_path, monkeypatch):
+def test_relative_paths_count_from_the_config_file_for_exactly_the_listed_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = (
         "staticPodPath: m\ntlsCertFile: ../c\ntlsPrivateKeyFile: k\nresolvConf: r\nvolumePluginDir: v/\npodLogsDir: l\n"
         "authentication: {webhook: {enabled: false}, x509: {clientCAFile: ca}}\nauthorization: {mode: AlwaysAllow}\n"
@@ -168,7 +171,7 @@ def test_relative_paths_count_from_the_config_file_for_exactly_the_listed_fields
     assert (made.authentication.x509.client_ca_file, made.provider_id) == (f"{base}/ca", "p")
 
 
-def test_relative_paths_in_drop_ins_and_flags_are_left_alone(tmp_path):
+def test_relative_paths_in_drop_ins_and_flags_are_left_alone(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE)
     write(tmp_path / "d" / "a.conf", "staticPodPath: m\n")
     argv = [f"--config={config}", f"--config-dir={tmp_path}/d", "--tls-cert-file=c"]
@@ -176,7 +179,7 @@ def test_relative_paths_in_drop_ins_and_flags_are_left_alone(tmp_path):
     assert (made.static_pod_path, made.tls_cert_file) == ("m", "c")
 
 
-def test_unknown_and_duplicate_fields_of_the_main_file_are_warnings_with_path_and_line(tmp_path):
+def test_unknown_and_duplicate_fields_of_the_main_file_are_warnings_with_path_and_line(tmp_path: Path) -> None:
     access = "authentication:\n  webhok: {}\n  webhook: {enabled: false}\n"
     body = f"maxPods: 1\n{access}maxPods: 2\nauthorization: {{mode: AlwaysAllow}}\n"
     config = write(tmp_path / "k.yaml", body)
@@ -189,7 +192,7 @@ def test_unknown_and_duplicate_fields_of_the_main_file_are_warnings_with_path_an
     ]
 
 
-def test_a_duplicate_key_in_a_drop_in_is_fatal_and_an_unknown_field_is_not(tmp_path):
+def test_a_duplicate_key_in_a_drop_in_is_fatal_and_an_unknown_field_is_not(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conf", "maxPods: 1\nmaxPods: 2\n")
     (problem,) = load([f"--config-dir={tmp_path}"]).problems
     assert (problem.step, problem.origin) == (Step.MERGE, f"{path}:4")
@@ -198,7 +201,7 @@ def test_a_duplicate_key_in_a_drop_in_is_fatal_and_an_unknown_field_is_not(tmp_p
     assert (loaded.problems, len(loaded.warnings)) == ((), 1)
 
 
-def test_a_wrong_type_inside_a_map_costs_only_its_entry(tmp_path):
+def test_a_wrong_type_inside_a_map_costs_only_its_entry(tmp_path: Path) -> None:
     body = "evictionHard:\n  memory.available: 5\n  nodefs.available: 1Gi\n"
     loaded = load([f"--config={write(tmp_path / 'k.yaml', STANDALONE + body)}"])
     (problem,) = loaded.problems
@@ -207,7 +210,7 @@ def test_a_wrong_type_inside_a_map_costs_only_its_entry(tmp_path):
     assert loaded.configuration.eviction_hard == {"nodefs.available": "1Gi"}
 
 
-def test_wrong_types_are_all_told_with_their_lines(tmp_path):
+def test_wrong_types_are_all_told_with_their_lines(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "maxPods: many\nsyncFrequency: 5\nclusterDNS: 1.1.1.1\n")
     loaded = load([f"--config={config}"])
     assert [(problem.field, problem.origin) for problem in loaded.problems] == [
@@ -236,7 +239,9 @@ def test_wrong_types_are_all_told_with_their_lines(tmp_path):
     ],
 )
 @pytest.mark.parametrize("drop_in", [False, True])
-def test_a_file_that_is_no_configuration_is_a_clear_problem_of_that_file(tmp_path, text, message, drop_in):
+def test_a_file_that_is_no_configuration_is_a_clear_problem_of_that_file(
+    tmp_path: Path, text: str, message: str, drop_in: bool
+) -> None:
     (tmp_path / "a.conf").write_text(text)
     argv = [f"--config-dir={tmp_path}"] if drop_in else [f"--config={tmp_path}/a.conf"]
     loaded = load(argv)
@@ -245,7 +250,7 @@ def test_a_file_that_is_no_configuration_is_a_clear_problem_of_that_file(tmp_pat
     assert str(tmp_path / "a.conf") in loaded.problems[0].origin
 
 
-def test_paths_that_are_no_files_are_problems_at_once(tmp_path):
+def test_paths_that_are_no_files_are_problems_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     for name, message in {
@@ -264,7 +269,7 @@ def test_paths_that_are_no_files_are_problems_at_once(tmp_path):
     assert len(load([f"--config-dir={tmp_path}/d"]).problems) == 2
 
 
-def test_a_bad_gate_in_file_and_flag_is_told_with_its_origin(tmp_path):
+def test_a_bad_gate_in_file_and_flag_is_told_with_its_origin(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "featureGates: {Nonsense: true}\n")
     loaded = load([f"--config={config}", "--feature-gates=ComponentSLIs=false"])
     assert [(problem.message, problem.origin) for problem in loaded.problems] == [
@@ -273,7 +278,7 @@ def test_a_bad_gate_in_file_and_flag_is_told_with_its_origin(tmp_path):
     ]
 
 
-def test_problems_of_all_steps_are_told_together_in_the_order_of_the_steps(tmp_path):
+def test_problems_of_all_steps_are_told_together_in_the_order_of_the_steps(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", "maxPods: -1\nport: x\nfeatureGates: {Nonsense: true}\n")
     steps = [
         problem.step for problem in load([f"--config={config}", "--nonsense", "--node-labels=k8s.io/x=y"]).problems
@@ -281,7 +286,7 @@ def test_problems_of_all_steps_are_told_together_in_the_order_of_the_steps(tmp_p
     assert steps == [Step.PARSE, Step.FLAGS, Step.LOAD, Step.GATES, Step.VALIDATE, Step.START, Step.START]
 
 
-def test_loading_twice_gives_the_same_and_leaves_the_defaults_alone():
+def test_loading_twice_gives_the_same_and_leaves_the_defaults_alone() -> None:
     first = load(["--anonymous-auth=false", "--kube-reserved=cpu=1", "--v=7"])
     assert load([]).configuration.logging.verbosity == 0
     assert load(["--anonymous-auth=false", "--kube-reserved=cpu=1", "--v=7"]).tree == first.tree

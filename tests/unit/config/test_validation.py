@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,14 +15,20 @@ from glasslet.config.options import Options
 from glasslet.config.problem import Step
 from glasslet.config.schema import build, check_types
 from glasslet.config.validation import validate
-from glasslet.config.validation.finding import Subject
+from glasslet.config.validation.finding import Finding, Subject
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "config-fields.json").read_text())
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "1"}}
 POLICY_OPTIONS = "cpuManagerPolicyOptions"
 
 
-def findings(change: dict, *, gates: dict | None = None, options: Options | None = None, cgroup_v2: bool = True):
+def findings(
+    change: dict[str, Any],
+    *,
+    gates: dict[str, bool] | None = None,
+    options: Options | None = None,
+    cgroup_v2: bool = True,
+) -> list[Finding]:
     switched = FeatureGates(gates or {})
     checked = check_types(change)
     assert (checked.mismatches, checked.unknown) == ([], [])
@@ -32,11 +40,11 @@ def findings(change: dict, *, gates: dict | None = None, options: Options | None
     return validate(Subject(build(tree), options or Options(kubeconfig="/k"), switched, cgroup_v2))
 
 
-def test_defaults_break_no_rule():
+def test_defaults_break_no_rule() -> None:
     assert findings({}) == []
 
 
-BAD = [
+BAD: list[tuple[dict[str, Any], str]] = [
     ({"eventBurst": -1}, "invalid configuration: eventBurst (--event-burst) -1 must not be a negative number"),
     ({"eventRecordQPS": -1}, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"),
     ({"kubeAPIBurst": -1}, "invalid configuration: kubeAPIBurst (--kube-api-burst) -1 must not be a negative number"),
@@ -175,7 +183,7 @@ BAD = [
     ({"podLogsDir": "/var/lög"}, "ASCII"),
 ]
 
-BAD_AT_START = [
+BAD_AT_START: list[tuple[dict[str, Any], str]] = [
     ({"syncFrequency": "0s"}, "invalid sync frequency 0"),
     ({"syncFrequency": "-1s"}, "invalid sync frequency -1000000000"),
     ({"kubeAPIBurst": 0}, "kubeAPIBurst (--kube-api-burst) must be greater than 0"),
@@ -243,13 +251,13 @@ BAD_AT_START = [
 
 
 @pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: str(value)[:80])
-def test_a_broken_rule_of_the_object_says_so(change, message):
+def test_a_broken_rule_of_the_object_says_so(change: dict[str, Any], message: str) -> None:
     told = [finding.message for finding in findings(change) if finding.step in (Step.VALIDATE, Step.LOGGING)]
     assert any(message in text for text in told), told
 
 
 @pytest.mark.parametrize(("change", "message"), BAD_AT_START, ids=lambda value: str(value)[:80])
-def test_a_broken_rule_of_the_start_says_so(change, message):
+def test_a_broken_rule_of_the_start_says_so(change: dict[str, Any], message: str) -> None:
     told = [finding.message for finding in findings(change) if finding.step is Step.START]
     assert any(message in text for text in told), told
 
@@ -270,13 +278,13 @@ OTHERS = {
 }
 
 
-def test_every_field_with_a_message_upstream_has_a_case_here():
+def test_every_field_with_a_message_upstream_has_a_case_here() -> None:
     covered = {path for change, _ in BAD + BAD_AT_START for path in _paths(change)}
     wanted = {name.strip() for row in DATA["messages"] for name in row["field"].split(",")}
     assert {name for name in wanted - OTHERS if not any(path.startswith(name) for path in covered)} == set()
 
 
-def _paths(change: dict, prefix: str = ""):
+def _paths(change: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in change.items():
         yield prefix + name
         if isinstance(value, dict):
@@ -329,12 +337,12 @@ def _paths(change: dict, prefix: str = ""):
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_a_rule_follows_its_gate(change, gates, message):
+def test_a_rule_follows_its_gate(change: dict[str, Any], gates: dict[str, bool], message: str) -> None:
     assert any(message in finding.message for finding in findings(change, gates=gates))
 
 
 @pytest.mark.parametrize("pattern", [" a/b", "", "a*", "*/b", "a/*b", "/*", "a/b:tag", "a@sha256:0", "UPPER"])
-def test_a_bad_image_pattern_is_told(pattern):
+def test_a_bad_image_pattern_is_told(pattern: str) -> None:
     change = {
         "imagePullCredentialsVerificationPolicy": "NeverVerifyAllowlistedImages",
         "preloadedImagesVerificationAllowlist": [pattern],
@@ -388,11 +396,11 @@ def test_a_bad_image_pattern_is_told(pattern):
     ],
     ids=str,
 )
-def test_a_good_value_breaks_no_rule(change):
+def test_a_good_value_breaks_no_rule(change: dict[str, Any]) -> None:
     assert findings(change) == []
 
 
-def test_only_the_first_problem_of_the_cgroup_version_is_told():
+def test_only_the_first_problem_of_the_cgroup_version_is_told() -> None:
     # config-fields.md: "only the first problem of these three is reported"
     change = {"failCgroupV1": True, "singleProcessOOMKill": False, "userNamespaces": {"idsPerPod": 1}}
     (finding,) = findings(change, cgroup_v2=False)
@@ -402,12 +410,12 @@ def test_only_the_first_problem_of_the_cgroup_version_is_told():
     assert findings({"failCgroupV1": True, "singleProcessOOMKill": False}) == []
 
 
-def test_limited_swap_needs_cgroup_v2():
+def test_limited_swap_needs_cgroup_v2() -> None:
     assert len(findings({"memorySwap": {"swapBehavior": "LimitedSwap"}}, cgroup_v2=False)) == 1
     assert findings({"memorySwap": {"swapBehavior": "LimitedSwap"}}) == []
 
 
-def test_a_standalone_node_may_have_any_change_detection():
+def test_a_standalone_node_may_have_any_change_detection() -> None:
     options = Options()
     change = {
         "configMapAndSecretChangeDetectionStrategy": "x",
@@ -443,7 +451,7 @@ def test_a_standalone_node_may_have_any_change_detection():
     ],
     ids=str,
 )
-def test_a_broken_rule_of_the_flags_says_so(options, step, message):
+def test_a_broken_rule_of_the_flags_says_so(options: Options, step: Step, message: str) -> None:
     told = [finding for finding in findings({}, options=options) if finding.field.startswith("--")]
     assert [(finding.step, finding.message.startswith(message) or message in finding.message) for finding in told] == [
         (step, True)
@@ -461,5 +469,5 @@ def test_a_broken_rule_of_the_flags_says_so(options, step, message):
     ],
     ids=str,
 )
-def test_good_flags_break_no_rule(options):
+def test_good_flags_break_no_rule(options: Options) -> None:
     assert findings({}, options=options) == []
