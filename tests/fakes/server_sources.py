@@ -9,17 +9,11 @@ from typing import Any
 from glasslet.api.container import Container
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.pod import Pod, PodSpec
+from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.runtime.logs.container_logs import LogsNotAvailable
 from glasslet.runtime.model import ObservedPod
 from glasslet.server.routes import Sources
-from glasslet.server.sources import (
-    PING,
-    CheckpointFailed,
-    HealthCheck,
-    LogsNotAvailable,
-    PodLogOptions,
-    StreamRefused,
-    Streams,
-)
+from glasslet.server.sources import PING, CheckpointFailed, HealthCheck, StreamRefused, Streams
 from glasslet.telemetry.metrics.catalog import Metrics
 
 

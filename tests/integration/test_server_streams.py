@@ -18,7 +18,7 @@ from glasslet.api.object import ContainerID, SandboxID
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.pod_status import ContainerState, ContainerStateRunning, ContainerStatus, PodStatus
 from glasslet.runtime.cri.connection import CRIConnection, connect
-from glasslet.server.log_source import ContainerLogs
+from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.routes import Sources
 from glasslet.server.sources import Streams
 from tests.component.server_fixture import serving

@@ -20,9 +20,9 @@ from glasslet.assembly.stats import build_stats
 from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.glass.handlers import glass_routes
+from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
-from glasslet.server.log_source import ContainerLogs
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
 from glasslet.server.sources import HealthCheck
 from glasslet.server.transport.unix_socket import UnixSocketServer

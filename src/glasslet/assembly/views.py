@@ -13,6 +13,7 @@ from glasslet.answers.pods import ProbeRow
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.api.pod_ref import pod_ref
 from glasslet.assembly.node_view import NodeSituations
 from glasslet.assembly.pods import PodSide
@@ -21,9 +22,9 @@ from glasslet.assembly.sides import Sides
 from glasslet.glass.handlers import LogsRefused, SeenPod
 from glasslet.glass.stuck import Stuck
 from glasslet.probes.rows import probe_rows
+from glasslet.runtime.logs.container_logs import ContainerLogs, LogsNotAvailable
 from glasslet.runtime.model import ContainerPhase, ObservedPod
-from glasslet.server.log_source import ContainerLogs
-from glasslet.server.sources import LogsNotAvailable, PodLogOptions, StreamRefused, Streams
+from glasslet.server.sources import StreamRefused, Streams
 from glasslet.version import KUBELET_VERSION
 
 

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 from glasslet.api.pod import Pod
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.runtime.model import ObservedPod
-
-
-@dataclass(frozen=True, slots=True)
-class PodLogOptions:
-    """core/v1 PodLogOptions as they arrive. `stream`: All, Stdout or Stderr; None means no limit."""
-
-    follow: bool = False
-    previous: bool = False
-    timestamps: bool = False
-    since_seconds: int | None = None
-    since_time: datetime | None = None
-    tail_lines: int | None = None
-    limit_bytes: int | None = None
-    stream: str = "All"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +39,6 @@ class LogSource(Protocol):
 
     def read_logs(self, pod: Pod, container: str, options: PodLogOptions) -> AsyncIterator[bytes]:
         """Chunks of log text, the larger the better. Raises LogsNotAvailable before the first chunk, or OSError."""
-
-
-class LogsNotAvailable(Exception):
-    """There is nothing to read. Its text is the answer's body (`container "c" in pod "p" is terminated`)."""
 
 
 class StreamSource(Protocol):

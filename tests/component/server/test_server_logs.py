@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.server.routes import RouteSwitches
-from glasslet.server.sources import PodLogOptions
 from tests.component.server_fixture import serving
 from tests.fakes.server_sources import FakeLogs, FakeNode
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from glasslet.server.sources import PodLogOptions
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.tls import ServingTLS, TLSFiles
 from glasslet.server.transport.tls_options import TLSOptions

@@ -13,9 +13,9 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.server.access.authentication import CertificateAuthenticator
 from glasslet.server.access.users import Attributes
-from glasslet.server.sources import PodLogOptions
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.server.transport.tls import BadTLSFile, ServingTLS, TLSFiles

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from aiohttp import web
 
 from glasslet.api.pod import Pod
+from glasslet.runtime.logs.container_logs import LogsNotAvailable
 from glasslet.server import answers
 from glasslet.server.gate import CONNECTIONS
 from glasslet.server.handlers.log_options import Invalid, Undecodable, log_options
 from glasslet.server.routing import Parameters, Route, RouteTable
-from glasslet.server.sources import LogsNotAvailable, LogSource, PodSource
+from glasslet.server.sources import LogSource, PodSource
 
 log = logging.getLogger(__name__)
 

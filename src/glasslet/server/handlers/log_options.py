@@ -8,7 +8,7 @@ from datetime import datetime
 
 from multidict import MultiMapping
 
-from glasslet.server.sources import PodLogOptions
+from glasslet.api.pod_log_options import PodLogOptions
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")

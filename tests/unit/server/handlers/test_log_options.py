@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from multidict import MultiDict
 
+from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.runtime.logs.container_logs import reading
 from glasslet.server.handlers.log_options import Invalid, Undecodable, log_options
-from glasslet.server.log_source import reading
-from glasslet.server.sources import PodLogOptions
 
 
 def options(*pairs: tuple[str, str]) -> PodLogOptions:

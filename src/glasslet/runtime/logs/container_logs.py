@@ -1,4 +1,4 @@
-"""Container logs of this machine as a `LogSource`: finds the instance that is meant, then reads its file."""
+"""The log of one container of a pod: finds the instance that is meant, then reads its file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from typing import cast
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
-from glasslet.runtime.logs import LogOptions, LogStream, NoLog, UnknownLogFormat, choose_log, read_logs
+from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.runtime.logs.choice import NoLog, choose_log
+from glasslet.runtime.logs.lines import UnknownLogFormat
+from glasslet.runtime.logs.options import LogOptions, LogStream
+from glasslet.runtime.logs.reader import read_logs
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
-from glasslet.server.sources import LogsNotAvailable, PodLogOptions
+
+
+class LogsNotAvailable(Exception):
+    """There is no log to read. The text is the Go kubelet's (`container "c" in pod "p" is terminated`)."""
 
 
 class ContainerLogs:
-    """Reads by what the runtime says where the log is. `observed` gives the newest snapshot of a pod."""
+    """Reads the files that the runtime names. `observed` returns the newest observation of a pod."""
 
     def __init__(self, *, observed: Callable[[PodUID], ObservedPod | None], now: Callable[[], datetime]) -> None:
         self._observed = observed
@@ -51,7 +58,7 @@ class ContainerLogs:
 
 
 def reading(options: PodLogOptions, now: datetime) -> LogOptions:
-    """The same wishes in the words of the log reader; a count of seconds becomes a time."""
+    """The options as the log reader takes them; `sinceSeconds` becomes a time."""
     since = options.since_time
     if options.since_seconds is not None:
         since = now - timedelta(seconds=min(options.since_seconds, 10**9))

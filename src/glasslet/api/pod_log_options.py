@@ -1,0 +1,20 @@
+"""core/v1 PodLogOptions: which part of a container's log a client asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PodLogOptions:
+    """The options as they arrive. `stream`: All, Stdout or Stderr; None means no limit."""
+
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since_seconds: int | None = None
+    since_time: datetime | None = None
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    stream: str = "All"
