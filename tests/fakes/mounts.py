@@ -24,7 +24,7 @@ class FakeMounts:
         """What `set_options` set last, by path."""
 
     def table(self) -> MountTable:
-        return MountTable(_line(entry) for entry in self._entries)
+        return MountTable(os.fsencode("\n".join(map(_line, self._entries))))
 
     def mount_tmpfs(self, target: str, *, size: int = 0) -> None:
         self._add(target, "tmpfs", "tmpfs", (f"size={size}",) if size else ())

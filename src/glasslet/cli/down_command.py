@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -21,6 +22,7 @@ from glasslet.cli.state_dir import DEFAULT, StateDir
 
 _STOP_SECONDS = 15.0
 _MNT_DETACH = 2
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
 @click.command("down")
@@ -103,8 +105,10 @@ def _mounts_below(folder: Path) -> list[str]:
     """Mount points below a folder, the deepest last mounted first."""
     prefix = f"{folder}/"
     points = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        point = line.split()[4].encode().decode("unicode_escape")
+    # Lines end at a newline only: the kernel escapes no other line separator in names.
+    for line in Path("/proc/self/mountinfo").read_bytes().split(b"\n"):
+        fields = line.split(b" ", 5)
+        point = os.fsdecode(_OCTAL.sub(lambda m: bytes((int(m[1], 8) & 0xFF,)), fields[4])) if len(fields) > 5 else ""
         if point.startswith(prefix):
             points.append(point)
     return points[::-1]

@@ -21,7 +21,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.volume import Volume
 from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.layout import RootLayout, escaped
-from glasslet.host.files.removal import remove_empty
+from glasslet.host.files.removal import printable, remove_empty
 from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
 from glasslet.host.threads import HostCallStuck
 from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
@@ -226,4 +226,6 @@ def words(error: Exception) -> str:
     """What went wrong, without numbers and classes."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    # Names that a container gave may be no text at all.
+    return printable(text)

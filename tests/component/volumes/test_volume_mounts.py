@@ -14,6 +14,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.exchange.volume import SubPath
 from glasslet.host.files.layout import RootLayout
+from glasslet.host.files.removal import remove_empty, remove_tree
 from glasslet.host.mounts import syscalls as mounts
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
@@ -167,3 +168,76 @@ async def test_a_part_is_bound_once_and_anew_when_it_was_replaced(root: Path) ->
     await manager(root).tear_down(REF)
     assert mounted(root) == []
     assert not volume.exists()
+
+
+ODD_NAMES = {
+    "carriage-return": b"a\rb",
+    "vertical-tab": b"a\vb",
+    "form-feed": b"a\fb",
+    "file-separator": b"a\x1cb",
+    "group-separator": b"a\x1db",
+    "record-separator": b"a\x1eb",
+    "unit-separator": b"a\x1fb",
+    "next-line": "a\x85b".encode(),
+    "line-separator": "a\u2028b".encode(),
+    "newline": b"a\nb",
+    "tab-and-blank": b"a\t b",
+    "backslash": b"a\\012b",
+    "no-text": b"a\xff\xfeb",
+}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES.values(), ids=ODD_NAMES.keys())
+async def test_a_part_with_an_odd_name_is_mounted_once_and_leaves_nothing(root: Path, name: bytes) -> None:
+    volumes = await manager(root).prepare(DISK)
+    volume = Path(volumes["data"].path)
+    wanted = (SubPath(index=0, volume="data", path=os.fsdecode(name)),)
+    for _ in range(3):
+        bound = await manager(root).bind_sub_paths(REF, "main", volumes, wanted)
+        assert os.path.samefile(bound[0], os.path.join(volume, os.fsdecode(name)))
+        assert len(mounted(root)) == 1
+    await manager(root).tear_down(REF)
+    assert mounted(root) == []
+    assert not volume.exists()
+
+
+@pytest.mark.parametrize("name", ODD_NAMES.values(), ids=ODD_NAMES.keys())
+async def test_a_mount_with_an_odd_name_in_a_volume_keeps_the_hosts_files(root: Path, name: bytes) -> None:
+    # As a container with Bidirectional propagation makes it.
+    path = Path((await manager(root).prepare(DISK))["data"].path)
+    precious = root / os.fsdecode(name)
+    precious.mkdir()
+    (precious / "file").write_text("x")
+    inside = path / os.fsdecode(name)
+    inside.mkdir()
+    Mounts().bind(str(precious), str(inside))
+    with pytest.raises(VolumeNotReady, match="still mounted"):
+        await manager(root).tear_down(REF)
+    assert (precious / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_a_mount_of_the_same_device_made_after_the_table_was_read_is_not_removed_through(root: Path, kind: str) -> None:
+    precious, volume = root / "precious", root / "volume"
+    (volume / "inner").mkdir(parents=True)
+    if kind == "directory":
+        precious.mkdir()
+        (precious / "file").write_text("x")
+        (volume / "inner" / "bound").mkdir()
+    else:
+        precious.write_text("x")
+        (volume / "inner" / "bound").touch()
+    before = Mounts().table()
+    Mounts().bind(str(precious), str(volume / "inner" / "bound"))
+    with pytest.raises(OSError, match=r"another file system is mounted here|Device or resource busy"):
+        remove_tree(str(volume), before)
+    assert [path.read_text() for path in (precious, precious / "file") if path.is_file()] == ["x"]
+
+
+def test_empty_directories_on_something_mounted_stay(root: Path) -> None:
+    place = root / "volume" / "mounted"
+    place.mkdir(parents=True)
+    Mounts().mount_tmpfs(str(place))
+    (place / "empty").mkdir()
+    assert remove_empty(str(root / "volume")) is False
+    assert (place / "empty").is_dir()

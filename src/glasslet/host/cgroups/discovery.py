@@ -67,10 +67,12 @@ def huge_page_bytes(root: str = "") -> dict[int, int]:
 def own_cgroup(proc: str = "/proc") -> dict[str, str]:
     """The cgroup of this process by controller; version 2 as ""."""
     found: dict[str, str] = {}
-    with open(f"{proc}/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            _, controllers, name = line.rstrip("\n").split(":", 2)
-            found |= {controller.removeprefix("name="): name for controller in controllers.split(",")}
+    with open(f"{proc}/self/cgroup", "rb") as file:
+        lines = file.read().split(b"\n")
+    # Lines end at a newline only: a cgroup's name may hold other line separators.
+    for line in filter(None, lines):
+        _, controllers, name = os.fsdecode(line).split(":", 2)
+        found |= {controller.removeprefix("name="): name for controller in controllers.split(",")}
     return found
 
 

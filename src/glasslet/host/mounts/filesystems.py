@@ -48,7 +48,7 @@ def format_of(device: str) -> str:
         return ""
     if ended.problem:
         raise MountFailed(f"failed to get disk format of disk {device}: {ended.problem}")
-    found = dict(line.split("=", 1) for line in ended.output.splitlines() if "=" in line)
+    found = dict(line.split("=", 1) for line in ended.output.split("\n") if "=" in line)
     return PARTITIONS if "PTTYPE" in found else found.get("TYPE", "")
 
 

@@ -135,7 +135,7 @@ def _make_interface(target: Target) -> None:
         raise ISCSIFailed(f"iscsi: failed to show iface records: {shown.output} ({shown.problem})")
     values = dict(
         line.split(" = ", 1)
-        for line in shown.output.splitlines()
+        for line in shown.output.split("\n")
         if line.startswith("iface.") and " = " in line and "<empty>" not in line
     )
     values.pop("iface.iscsi_ifacename", None)

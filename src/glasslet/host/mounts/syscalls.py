@@ -8,14 +8,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from functools import cache
-from typing import TYPE_CHECKING
 
+from glasslet.host.mounts.libc import call_mount, call_umount
 from glasslet.host.mounts.options import bind_flags
 from glasslet.host.mounts.table import MountTable, read_mount_table
-
-if TYPE_CHECKING:
-    import ctypes
 
 _MS_NODEV = 4
 _MS_REMOUNT = 32
@@ -75,34 +71,12 @@ class Mounts:
     def unmount(self, target: str, *, force: bool = False) -> None:
         """Takes the topmost mount off; nothing mounted there is fine. `force`: also from a server that does not
         answer."""
-        if _libc().umount2(os.fsencode(target), _UMOUNT_NOFOLLOW | (_MNT_FORCE if force else 0)) != 0:
-            code = _errno()
-            if code not in (errno.EINVAL, errno.ENOENT):
-                raise OSError(code, os.strerror(code), target)
+        try:
+            call_umount(target, _UMOUNT_NOFOLLOW | (_MNT_FORCE if force else 0))
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise
 
 
 def _mount(source: str, target: str, fs_type: str, flags: int, options: list[str]) -> None:
-    answer = _libc().mount(
-        os.fsencode(source), os.fsencode(target), fs_type.encode(), flags, ",".join(options).encode() or None
-    )
-    if answer != 0:
-        code = _errno()
-        raise OSError(code, os.strerror(code), target)
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    # Imported late: an agent whose pods mount nothing never needs it.
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    text = ctypes.c_char_p
-    libc.mount.argtypes = (text, text, text, ctypes.c_ulong, text)
-    libc.umount2.argtypes = (text, ctypes.c_int)
-    return libc
-
-
-def _errno() -> int:
-    import ctypes
-
-    return ctypes.get_errno()
+    call_mount(source, target, fs_type, flags, ",".join(options))

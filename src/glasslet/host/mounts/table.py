@@ -1,17 +1,26 @@
-"""What is mounted where: the kernel's table, parsed. It is asked instead of the paths themselves, which may hang."""
+"""What is mounted where: the kernel's table, parsed. It is read instead of the paths themselves, which may hang."""
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Iterable
 from functools import cached_property
 
 from msgspec import Struct
 
 _PATH = 4
 """The field of a line that has the place."""
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_LEAST_FIELDS = 6
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+
+
+class MountTableUnreadable(OSError):
+    """A line of the table has another form than the kernel's: what is mounted is not known, so nothing may be removed
+    or unmounted by it."""
+
+    def __init__(self, line: bytes) -> None:
+        super().__init__(errno.EBADMSG, f"mountinfo has a line of an unknown form: {line[:200]!r}")
 
 
 class MountEntry(Struct, frozen=True, kw_only=True):
@@ -33,41 +42,36 @@ class MountEntry(Struct, frozen=True, kw_only=True):
 class MountTable:
     """All mounts of this process's mount namespace at one moment. Paths are as the kernel knows them: resolved."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        """`lines` of mountinfo. On a node with many pods there are a thousand, of which one is wanted: only that one is
-        parsed."""
-        self._lines = [(_path_in(line), line) for line in lines]
+    def __init__(self, text: bytes) -> None:
+        """`text` is that of mountinfo. The kernel escapes the newline in names and no other line separator, so a line
+        ends at a newline only. Raises MountTableUnreadable.
+
+        A node with many pods has a thousand lines, of which one is wanted: only that one is parsed."""
+        self._lines = [(_path_in(line), line) for line in text.split(b"\n") if line]
 
     @cached_property
     def entries(self) -> tuple[MountEntry, ...]:
-        """All of them."""
-        return tuple(entry for _, line in self._lines if (entry := _parse(line)) is not None)
+        """All mounts."""
+        return tuple(_parse(line) for _, line in self._lines)
 
     def at(self, path: str) -> MountEntry | None:
-        """What is mounted exactly there: of mounts stacked on one path, the last is the one that is seen."""
-        found = [entry for there, line in self._lines if there == path and (entry := _parse(line)) is not None]
-        return found[-1] if found else None
+        """The mount exactly there: of mounts stacked on one path, the last is the one that is seen."""
+        wanted = os.fsencode(path)
+        found = [line for there, line in self._lines if there == wanted]
+        return _parse(found[-1]) if found else None
 
     def at_or_below(self, path: str) -> tuple[MountEntry, ...]:
         """Everything mounted there or deeper, innermost first: the order in which it can be unmounted."""
-        prefix = path.rstrip("/") + "/"
-        inside = [
-            entry
-            for there, line in self._lines
-            if (there == path or there.startswith(prefix)) and (entry := _parse(line)) is not None
-        ]
+        top = os.fsencode(path)
+        prefix = top.rstrip(b"/") + b"/"
+        inside = [_parse(line) for there, line in self._lines if there == top or there.startswith(prefix)]
         return tuple(sorted(inside, key=lambda e: (e.path.count("/"), e.mount_id), reverse=True))
 
 
-def parse_mount_table(text: str) -> MountTable:
-    """Parses the form of /proc/self/mountinfo; lines of any other form are left out."""
-    return MountTable(text.splitlines())
-
-
 def read_mount_table(path: str = "/proc/self/mountinfo") -> MountTable:
-    """The table of now."""
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return parse_mount_table(file.read())
+    """The table of now. Raises OSError, MountTableUnreadable among them."""
+    with open(path, "rb") as file:
+        return MountTable(file.read())
 
 
 def resolved(path: str) -> str:
@@ -76,26 +80,32 @@ def resolved(path: str) -> str:
     return os.path.join(os.path.realpath(parent), name) if name else parent
 
 
-def _path_in(line: str) -> str:
-    fields = line.split(" ", _PATH + 1)
-    return _unescaped(fields[_PATH]) if len(fields) > _PATH else ""
+def _path_in(line: bytes) -> bytes:
+    fields = line.split(b" ", _LEAST_FIELDS)
+    if len(fields) <= _LEAST_FIELDS or not fields[0].isdigit() or b" - " not in line:
+        raise MountTableUnreadable(line)
+    return _unescaped(fields[_PATH])
 
 
-def _parse(line: str) -> MountEntry | None:
-    before, separator, after = line.partition(" - ")
-    fields, tail = before.split(" "), after.split(" ")
-    if not separator or len(fields) < 6 or len(tail) < 3 or not fields[0].isdigit():
-        return None
+def _parse(line: bytes) -> MountEntry:
+    before, _, after = line.partition(b" - ")
+    fields, tail = before.split(b" "), after.split(b" ")
+    if len(fields) < _LEAST_FIELDS or len(tail) < 3:
+        raise MountTableUnreadable(line)
     return MountEntry(
         mount_id=int(fields[0]),
-        device=fields[2],
-        root=_unescaped(fields[3]),
-        path=_unescaped(fields[_PATH]),
-        fs_type=tail[0],
-        source=_unescaped(tail[1]),
-        options=tuple(tail[2].split(",")),
+        device=_text(fields[2]),
+        root=_text(fields[3]),
+        path=_text(fields[_PATH]),
+        fs_type=_text(tail[0]),
+        source=_text(tail[1]),
+        options=tuple(_text(tail[2]).split(",")),
     )
 
 
-def _unescaped(field: str) -> str:
-    return _OCTAL.sub(lambda m: chr(int(m[1], 8)), field) if "\\" in field else field
+def _text(field: bytes) -> str:
+    return os.fsdecode(_unescaped(field))
+
+
+def _unescaped(field: bytes) -> bytes:
+    return _OCTAL.sub(lambda m: bytes((int(m[1], 8) & 0xFF,)), field) if b"\\" in field else field

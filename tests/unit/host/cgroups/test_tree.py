@@ -18,7 +18,7 @@ from glasslet.host.cgroups.discovery import (
 )
 from glasslet.host.cgroups.tree import KernelFiles, Setting, controller_mounts, write_file, write_settings
 from glasslet.host.cgroups.v1 import CgroupV1
-from glasslet.host.mounts.table import parse_mount_table
+from glasslet.host.mounts.table import MountTable
 from tests.fakes.cgroups import FoldersV1, FoldersV2
 
 POD = "/kubepods/burstable/podX"
@@ -171,7 +171,7 @@ def test_version_2_is_removed_with_all_below(tmp_path: Path) -> None:
 
 
 def test_the_mounts_of_version_1_are_found_by_controller() -> None:
-    found = controller_mounts(parse_mount_table(V1_MOUNTS))
+    found = controller_mounts(MountTable(V1_MOUNTS.encode()))
     assert found == {
         "systemd": "/sys/fs/cgroup/systemd",
         "cpu": "/sys/fs/cgroup/cpu,cpuacct",
@@ -179,14 +179,14 @@ def test_the_mounts_of_version_1_are_found_by_controller() -> None:
         "memory": "/sys/fs/cgroup/memory",
         "cpuset": "/sys/fs/cgroup/cpuset",
     }
-    tree = find_tree(parse_mount_table(V1_MOUNTS))
+    tree = find_tree(MountTable(V1_MOUNTS.encode()))
     assert isinstance(tree, CgroupV1)
     assert tree.version == 1
 
 
 def test_controllers_that_are_not_mounted_stop_the_start() -> None:
     # behaviours.md §16: "v1 needs cpu, cpuacct, cpuset, memory"
-    table = parse_mount_table("\n".join(line for line in V1_MOUNTS.splitlines() if "cpu" not in line))
+    table = MountTable("\n".join(line for line in V1_MOUNTS.splitlines() if "cpu" not in line).encode())
     with pytest.raises(CgroupsNotUsable, match=r"Cgroup subsystem not mounted: \[cpu cpuacct cpuset\]"):
         find_tree(table)
 
@@ -219,8 +219,8 @@ def test_the_usable_cpus_are_those_of_the_cgroup_above(tmp_path: Path) -> None:
 
 def test_a_process_tells_its_cgroups(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
-    (tmp_path / "self/cgroup").write_text("4:cpu,cpuacct:/a\n1:name=systemd:/b\n0::/c:d\n")
-    assert own_cgroup(str(tmp_path)) == {"cpu": "/a", "cpuacct": "/a", "systemd": "/b", "": "/c:d"}
+    (tmp_path / "self/cgroup").write_bytes(b"4:cpu,cpuacct:/a\n1:name=systemd:/b\rc\n0::/c:d\n")
+    assert own_cgroup(str(tmp_path)) == {"cpu": "/a", "cpuacct": "/a", "systemd": "/b\rc", "": "/c:d"}
 
 
 def test_a_period_that_does_not_fit_yet_is_written_again(tmp_path: Path) -> None:

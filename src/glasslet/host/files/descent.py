@@ -1,0 +1,71 @@
+"""Opening a directory below an open one: never through a symbolic link, never across a mount point.
+
+openat2(2) checks this in the kernel (Linux 5.6). Where it is missing, or a seccomp profile refuses it, the mount ids of
+both descriptors are compared (`mnt_id` in /proc/self/fdinfo). A device number alone says too little: a bind mount has
+the device of its file system.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from glasslet.host.mounts.libc import call_openat2
+
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_RESOLVE_NO_XDEV = 0x01
+_RESOLVE_NO_SYMLINKS = 0x04
+_NOT_AVAILABLE = (errno.ENOSYS, errno.EPERM)
+_FDINFO_BYTES = 4096
+
+
+class MountInside(OSError):
+    """A directory is a mount point, so it is not entered."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(errno.EXDEV, "another file system is mounted here", name)
+
+
+def open_directory_below(parent: int, name: str) -> int:
+    """A descriptor of the directory `name` in the open directory `parent`. Raises MountInside, NotADirectoryError (or
+    ELOOP) for a link, OSError for the rest."""
+    try:
+        return open_by_kernel(parent, name)
+    except OSError as error:
+        if error.errno not in _NOT_AVAILABLE:
+            raise
+    return open_and_compare(parent, name)
+
+
+def open_by_kernel(parent: int, name: str) -> int:
+    """The same by openat2(2) alone. Raises ENOSYS where the kernel lacks it."""
+    try:
+        return call_openat2(parent, name, flags=_FLAGS, resolve=_RESOLVE_NO_XDEV | _RESOLVE_NO_SYMLINKS)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            raise MountInside(name) from None
+        raise
+
+
+def open_and_compare(parent: int, name: str) -> int:
+    """The same for older kernels."""
+    descriptor = os.open(name, _FLAGS, dir_fd=parent)
+    try:
+        if _mount_id(descriptor) != _mount_id(parent):
+            raise MountInside(name)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _mount_id(descriptor: int) -> bytes:
+    information = os.open(f"/proc/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = os.read(information, _FDINFO_BYTES)
+    finally:
+        os.close(information)
+    for line in text.split(b"\n"):
+        if line.startswith(b"mnt_id:"):
+            return line
+    raise OSError(errno.ENOTSUP, "the kernel does not say on which mount a directory is")
