@@ -37,7 +37,7 @@ def read_machine(paths: tuple[str, ...] = (), *, root: str = "/") -> Machine:
     kernel = {name: _text(root, f"proc/sys/{name}") for name in KERNEL_SETTINGS}
     return Machine(
         cgroup_v2=os.path.exists(os.path.join(root, "sys/fs/cgroup/cgroup.controllers")),
-        swap=tuple(line.split()[0] for line in _text(root, "proc/swaps").splitlines()[1:] if line.strip()),
+        swap=tuple(line.split()[0] for line in _text(root, "proc/swaps").split("\n")[1:] if line.strip()),
         online_cpus=_list(_text(root, "sys/devices/system/cpu/online")),
         numa_nodes=_list(_text(root, "sys/devices/system/node/online")),
         memory_bytes=_memory(_text(root, "proc/meminfo")),
@@ -71,7 +71,7 @@ def _list(text: str) -> frozenset[int]:
 
 
 def _memory(text: str) -> int:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         name, _, rest = line.partition(":")
         if name == "MemTotal" and rest.split()[:1] and rest.split()[0].isdigit():
             return int(rest.split()[0]) * 1024

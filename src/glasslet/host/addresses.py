@@ -103,12 +103,13 @@ def default_routes(route4: str, route6: str) -> tuple[tuple[int, str], ...]:
     """Family (4 or 6) and interface of each default route, from the texts of /proc/net/route and
     /proc/net/ipv6_route."""
     routes: list[tuple[int, str]] = []
-    for line in route4.splitlines()[1:]:
-        fields = line.split()
+    for line in route4.split("\n")[1:]:
+        fields = line.split("\t")
         if len(fields) > 7 and fields[1] == _NO_MASK and fields[7] == _NO_MASK:
             routes.append((4, fields[0]))
-    for line in route6.splitlines():
-        fields = line.split()
+    for line in route6.split("\n"):
+        # Blanks only: an interface's name may hold other characters that Python counts as space.
+        fields = [field for field in line.split(" ") if field]
         if len(fields) > 9 and fields[0] == "0" * 32 and fields[1] == "00" and fields[9] != "lo":
             routes.append((6, fields[9]))
     return tuple(routes)

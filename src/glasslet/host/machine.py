@@ -91,7 +91,7 @@ def resolve_name(name: str) -> tuple[str, ...]:
 
 def _memory_info(text: str) -> dict[str, int]:
     found = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = re.fullmatch(r"(\w+):\s+(\d+) kB", line.strip())
         if match:
             found[match[1]] = int(match[2]) * 1024
@@ -131,7 +131,7 @@ def _swap_controller(root: str, cgroup_v2: bool) -> bool:
     if not cgroup_v2:
         return os.path.exists(f"{root}/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
     # The root cgroup has no swap file of its own: look at the agent's.
-    own = next((line[3:] for line in _text(f"{root}/proc/self/cgroup").splitlines() if line.startswith("0::")), "/")
+    own = next((line[3:] for line in _text(f"{root}/proc/self/cgroup").split("\n") if line.startswith("0::")), "/")
     return os.path.exists(f"{root}/sys/fs/cgroup{own}/memory.swap.max")
 
 
@@ -151,7 +151,7 @@ def _names(directory: str) -> list[str]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
             return file.read().strip()
     except OSError:
         return ""

@@ -71,7 +71,7 @@ def parse_resolver(text: str) -> ResolverFile:
     servers: list[str] = []
     searches: list[str] = []
     options: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue

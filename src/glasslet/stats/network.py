@@ -33,13 +33,14 @@ def read_interfaces(process: str, *, proc: str = "/proc") -> tuple[Interface, ..
 def interfaces(data: bytes) -> tuple[Interface, ...]:
     """A net/dev file, without loopback and the near ends of containers' links."""
     found = []
-    for line in data.decode("utf-8", "replace").splitlines():
-        name, colon, rest = line.partition(":")
-        name = name.strip()
+    # Bytes: a container may name its interface with any character but blanks, `/` and `:`, line separators included.
+    for line in data.split(b"\n"):
+        before, colon, rest = line.partition(b":")
+        name = before.strip(b" ").decode("utf-8", "replace")
         if not colon or name.lower().startswith(_IGNORED):
             continue
         values = rest.split()
-        if len(values) < _FIELDS or not all(map(str.isdigit, values)):
+        if len(values) < _FIELDS or not all(map(bytes.isdigit, values)):
             continue
         rx_bytes, rx_packets, rx_errors, rx_dropped, _, _, _, _, tx_bytes, tx_packets, tx_errors, tx_dropped = map(
             int, values[:12]

@@ -37,7 +37,7 @@ def task_limit(proc: str = "/proc") -> TaskLimit:
 
 def boot_time(proc: str = "/proc") -> datetime | None:
     """When the machine was started."""
-    for line in contents(f"{proc}/stat").splitlines():
+    for line in contents(f"{proc}/stat").split(b"\n"):
         if line.startswith(b"btime ") and (seconds := number(line[6:])) is not None:
             return datetime.fromtimestamp(seconds, UTC)
     return None
@@ -47,7 +47,7 @@ def cpu_topology(cpuinfo: bytes) -> Sockets:
     """Sockets and physical cores of a /proc/cpuinfo."""
     cores: set[tuple[bytes, bytes]] = set()
     socket, processors = b"0", 0
-    for line in cpuinfo.splitlines():
+    for line in cpuinfo.split(b"\n"):
         key, _, value = (part.strip() for part in line.partition(b":"))
         if key == b"processor":
             processors += 1

@@ -88,5 +88,13 @@ def test_default_routes_are_read_in_order() -> None:
     assert default_routes(route4, route6) == ((4, "eth1"), (6, "eth0"))
 
 
+def test_an_interface_with_an_odd_name_hides_no_default_route() -> None:
+    odd = "a\x1cb\x85c"
+    route4 = f"Iface\n{odd}\t00000000\t0102000A\t0003\t0\t0\t0\t00000000\t0\t0\t0  \n"
+    nothing = "0" * 32
+    route6 = f"{nothing} 00 {nothing} 00 {'f' * 32} 00000400 00000001 00000000 00000003     {odd}\n"
+    assert default_routes(route4, route6) == ((4, odd), (6, odd))
+
+
 def test_this_machine_has_a_loopback_address() -> None:
     assert InterfaceAddress("lo", ipaddress.ip_address("127.0.0.1")) in interface_addresses()

@@ -187,7 +187,7 @@ def _by_device(data: bytes) -> dict[str, dict[bytes, int]]:
     found: dict[str, dict[bytes, int]] = {}
     if lines(data) <= 1:
         return found
-    for line in data.splitlines():
+    for line in data.split(b"\n"):
         words = line.split()
         if len(words) == 3 and words[2].isdigit():
             found.setdefault(words[0].decode(), {})[words[1]] = int(words[2])

@@ -145,7 +145,7 @@ class CgroupV2:
         )
 
     def _swap_in_use(self) -> int:
-        machine = dict(line.split(b":", 1) for line in contents(self._meminfo).splitlines() if b":" in line)
+        machine = dict(line.split(b":", 1) for line in contents(self._meminfo).split(b"\n") if b":" in line)
 
         def size(key: bytes) -> int:
             words = machine.get(key, b"0").split()
@@ -220,7 +220,7 @@ def _shares(weight: int) -> int:
 
 def _transfers(data: bytes) -> tuple[Transfers, ...]:
     found = []
-    for line in data.splitlines():
+    for line in data.split(b"\n"):
         if not (words := line.split()):
             continue
         device = words[0]

@@ -46,7 +46,7 @@ def count_handles(processes: Sequence[bytes], *, proc: str = "/proc") -> Handles
 
 def open_files_limit(limits: bytes) -> int | None:
     """The soft limit of open files in a /proc/<pid>/limits."""
-    for line in limits.splitlines():
+    for line in limits.split(b"\n"):
         if line.startswith(_OPEN_FILES):
             words = line[len(_OPEN_FILES) :].split()
             if words and words[0] == b"unlimited":

@@ -103,7 +103,7 @@ def lines(data: bytes) -> int:
 
 def pressure(data: bytes) -> Pressure:
     """A pressure file; its microseconds become nanoseconds."""
-    found = {line.split(b" ", 1)[0]: _stall(line) for line in data.splitlines() if line}
+    found = {line.split(b" ", 1)[0]: _stall(line) for line in data.split(b"\n") if line}
     if not found:
         return NO_PRESSURE
     return Pressure(some=found.get(b"some", Stall()), full=found.get(b"full", Stall()))

@@ -30,7 +30,7 @@ NO_COUNTERS = DiskCounters()
 def disk_counters(numbers: str, proc: str = "/proc") -> DiskCounters:
     """Of the device `major:minor`; zeros if the kernel counts nothing for it."""
     wanted = numbers.encode().split(b":")
-    for line in contents(f"{proc}/diskstats").splitlines():
+    for line in contents(f"{proc}/diskstats").split(b"\n"):
         words = line.split()
         if words[:2] == wanted and len(words) >= _FIELDS and all(word.isdigit() for word in words[3:_FIELDS]):
             found = [int(word) for word in words[3:_FIELDS]]

@@ -95,7 +95,7 @@ class ProcessCollector:
         yield _plain("process_resident_memory_bytes", "Resident memory.", int(fields[21]) * self._page)
 
     def _from_limits(self) -> Iterable[Metric]:
-        for line in self._read("self/limits").splitlines():
+        for line in self._read("self/limits").split("\n"):
             for title, name, text in (
                 ("Max open files", "process_max_fds", "Most file descriptors allowed."),
                 ("Max address space", "process_virtual_memory_max_bytes", "Most virtual memory allowed."),
@@ -108,7 +108,7 @@ class ProcessCollector:
     def _from_network(self) -> Iterable[Metric]:
         received = sent = 0
         names: list[str] = []
-        for line in self._read("self/net/netstat").splitlines():
+        for line in self._read("self/net/netstat").split("\n"):
             if line.startswith("IpExt: ") and line.split()[1].isdigit():
                 values = dict(zip(names, map(int, line.split()[1:]), strict=False))
                 received, sent = values.get("InOctets", 0), values.get("OutOctets", 0)

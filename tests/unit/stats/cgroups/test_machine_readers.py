@@ -37,6 +37,13 @@ def test_interfaces_have_both_directions() -> None:
     assert (eth0.tx_bytes, eth0.tx_packets, eth0.tx_errors, eth0.tx_dropped) == (987654321, 300, 5, 6)
 
 
+def test_a_container_cannot_hide_an_interface_behind_a_line_separator_in_its_name() -> None:
+    odd = "a\x1cb\x85c\u2028d"
+    figures = b" 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0"
+    found = interfaces(odd.encode() + b":" + figures + b"\n  eth0:" + figures + b"\n")
+    assert [interface.name for interface in found] == [odd, "eth0"]
+
+
 def test_a_file_that_is_no_list_of_interfaces_has_none() -> None:
     assert interfaces(b"eth0: 1 2\nnonsense\n") == ()
 
