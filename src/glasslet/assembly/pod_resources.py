@@ -13,7 +13,7 @@ from glasslet.devices.manager import DeviceManager
 from glasslet.devices.offers import Offers
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, ByNode, PodResources
 from glasslet.devices.unix_server import UnixServer
-from glasslet.pods.status.api_status import ENDED
+from glasslet.exchange.finality import has_ended
 
 _LIVING = ("syncing", "terminating")
 
@@ -29,7 +29,7 @@ class _Pods:
 
     def active(self) -> Sequence[Pod]:
         views = self._pods.workers.snapshot()
-        return [view.pod for view in views if view.lifecycle in _LIVING and view.status.phase not in ENDED]
+        return [view.pod for view in views if view.lifecycle in _LIVING and not has_ended(view.status)]
 
     def named(self, namespace: str, name: str) -> Pod | None:
         for pod in self._pods.desired.all():

@@ -3,16 +3,15 @@
             StopRequested / RanToCompletion      ContainersStopped          CleanedUp
     Syncing ─────────────────────────────▶ Terminating ─────────▶ Terminated ─────────▶ Finished
                                             │  ▲                    │  ▲                  │
-                                            └──┘ StopRequested      └──┘ StopRequested    └─▶ RemovePod
-                                              (grace only shrinks)    (removal is noted)    (once it was removed)
+                                            └──┘ StopRequested      └──┘ StopRequested
+                                              (grace only shrinks)    (removal is noted)
 
 The way is one-way. `removed` says that no source wants the pod any more; only then its remains (sandbox, dead
-containers, files) go. Events are past tense, effects imperative; only the worker runs effects.
+containers, files) go. Events are in the past tense; the worker acts on the state that they lead to.
 """
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import assert_never
 
 from msgspec import Struct
@@ -75,15 +74,6 @@ class CleanedUp(Struct, frozen=True, kw_only=True):
 Event = StopRequested | RanToCompletion | ContainersStopped | CleanedUp
 
 
-class Effect(StrEnum):
-    """What the worker has to do because of a transition."""
-
-    INTERRUPT_SYNC = "interrupt sync"
-    STOP_CONTAINERS = "stop containers"
-    CLEAN_UP = "clean up"
-    REMOVE_POD = "remove pod"
-
-
 class ImpossibleTransition(Exception):
     """An event that cannot happen in this state: a bug in the worker."""
 
@@ -91,11 +81,8 @@ class ImpossibleTransition(Exception):
         super().__init__(f"{type(event).__name__} cannot happen while {type(state).__name__}")
 
 
-Step = tuple[State, tuple[Effect, ...]]
-
-
-def advance(state: State, event: Event) -> Step:
-    """The next state and what to do. Raises ImpossibleTransition."""
+def advance(state: State, event: Event) -> State:
+    """The next state. Raises ImpossibleTransition."""
     match state:
         case Syncing():
             return _while_syncing(state, event)
@@ -109,20 +96,19 @@ def advance(state: State, event: Event) -> Step:
             assert_never(state)
 
 
-def _while_syncing(state: Syncing, event: Event) -> Step:
+def _while_syncing(state: Syncing, event: Event) -> State:
     match event:
         case StopRequested():
-            stopping = Terminating(grace=event.grace, verdict=event.verdict, removed=event.removed)
-            return stopping, (Effect.INTERRUPT_SYNC, Effect.STOP_CONTAINERS)
+            return Terminating(grace=event.grace, verdict=event.verdict, removed=event.removed)
         case RanToCompletion():
-            return Terminating(grace=event.grace), (Effect.STOP_CONTAINERS,)
+            return Terminating(grace=event.grace)
         case ContainersStopped() | CleanedUp():
             raise ImpossibleTransition(state, event)
         case _:
             assert_never(event)
 
 
-def _while_terminating(state: Terminating, event: Event) -> Step:
+def _while_terminating(state: Terminating, event: Event) -> State:
     match event:
         case StopRequested():
             return replace(
@@ -130,37 +116,34 @@ def _while_terminating(state: Terminating, event: Event) -> Step:
                 grace=min(state.grace, event.grace),
                 verdict=state.verdict or event.verdict,
                 removed=state.removed or event.removed,
-            ), ()
+            )
         case RanToCompletion():
-            return state, ()
+            return state
         case ContainersStopped():
-            return Terminated(verdict=state.verdict, removed=state.removed), (Effect.CLEAN_UP,)
+            return Terminated(verdict=state.verdict, removed=state.removed)
         case CleanedUp():
             raise ImpossibleTransition(state, event)
         case _:
             assert_never(event)
 
 
-def _while_terminated(state: Terminated, event: Event) -> Step:
+def _while_terminated(state: Terminated, event: Event) -> State:
     match event:
         case StopRequested():
-            return replace(state, removed=state.removed or event.removed), ()
+            return replace(state, removed=state.removed or event.removed)
         case RanToCompletion() | ContainersStopped():
-            return state, ()
+            return state
         case CleanedUp():
-            ended = Finished(verdict=state.verdict, removed=state.removed)
-            return ended, (Effect.REMOVE_POD,) if state.removed else ()
+            return Finished(verdict=state.verdict, removed=state.removed)
         case _:
             assert_never(event)
 
 
-def _while_finished(state: Finished, event: Event) -> Step:
+def _while_finished(state: Finished, event: Event) -> State:
     match event:
         case StopRequested():
-            if event.removed and not state.removed:
-                return replace(state, removed=True), (Effect.REMOVE_POD,)
-            return state, ()
+            return replace(state, removed=state.removed or event.removed)
         case RanToCompletion() | ContainersStopped() | CleanedUp():
-            return state, ()
+            return state
         case _:
             assert_never(event)

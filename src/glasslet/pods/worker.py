@@ -192,7 +192,7 @@ class PodWorker:
 
     def _advance(self, event: Event) -> None:
         old = self.state
-        self.state, effects = advance(old, event)
+        self.state = advance(old, event)
         if type(self.state) is type(old):
             return
         self.since = self._report.clock.now()
@@ -204,7 +204,6 @@ class PodWorker:
         self._report.recorder.decided(
             f"{type(old).__name__.lower()} -> {type(self.state).__name__.lower()}",
             because=type(event).__name__,
-            effects=[str(effect) for effect in effects],
         )
 
     def _tell(self, *, provisional: bool = False) -> None:

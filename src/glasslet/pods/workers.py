@@ -19,6 +19,7 @@ from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.exchange.facts import Verdict
+from glasslet.exchange.finality import has_ended
 from glasslet.pods.assembly import PodServices
 from glasslet.pods.collaborators import WARNING, Admit
 from glasslet.pods.entrance import Entrance
@@ -29,7 +30,6 @@ from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.stages import build_stages
-from glasslet.pods.status.api_status import ENDED
 from glasslet.pods.status.status_keeper import StatusKeeper, StatusServices
 from glasslet.pods.updates import Kill
 from glasslet.pods.verbs.grace import MIN_GRACE, termination_grace
@@ -197,7 +197,7 @@ class PodWorkers:
     def _admit_and_begin(self, first: PodUpdate) -> None:
         """Pods that have ended or are to end are not asked for: their workers only clear up."""
         pod = first.pod
-        if pod.metadata.deletion_timestamp is not None or pod.status.phase in ENDED:
+        if pod.metadata.deletion_timestamp is not None or has_ended(pod.status):
             self._begin(first)
             return
         pod = self._services.allocations.begin(pod)

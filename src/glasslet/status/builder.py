@@ -9,12 +9,11 @@ from glasslet.api.pod_conditions import OWNED
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
 from glasslet.exchange.facts import StatusFacts, Verdict
+from glasslet.exchange.finality import outcome
 from glasslet.podspec.qos import qos_class
 from glasslet.status.conditions import pod_conditions
 from glasslet.status.containers import ContainerStatuses, declared_lost, has_run, is_sidecar
 from glasslet.status.phase import pod_phase
-
-ENDED = ("Succeeded", "Failed")
 
 
 def status_builder(
@@ -49,7 +48,7 @@ def build_status(
         facts, runtime_name, recursive_read_only=recursive_read_only(handler), stop_signals=stop_signals
     )
     init, regular, ephemeral = statuses.init(), statuses.regular(), statuses.ephemeral()
-    phase, reason, message = _phase(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
+    phase, reason, message = outcome(facts, pod_phase(pod, init, regular, ended=_counts_as_ended(facts)))
     if facts.finished and _is_initialized(pod, init, regular):
         regular = declared_lost(regular)
     ips = _pod_ips(facts)
@@ -98,18 +97,6 @@ def _is_initialized(pod: Pod, init: tuple[ContainerStatus, ...], regular: tuple[
 
 def _counts_as_ended(facts: StatusFacts) -> bool:
     return (facts.terminating or facts.finished) and not is_static(facts.pod)
-
-
-def _phase(facts: StatusFacts, counted: str) -> tuple[str, str, str]:
-    """(phase, reason, message): a verdict wins, and an ended pod never comes back."""
-    previous = facts.previous
-    if facts.verdict is not None:
-        return facts.verdict.phase, facts.verdict.reason, facts.verdict.message
-    if previous.phase in ENDED:
-        return previous.phase, previous.reason, previous.message
-    if facts.finished and not is_static(facts.pod) and counted not in ENDED:
-        return "Failed", previous.reason, previous.message
-    return counted, previous.reason, previous.message
 
 
 def _pod_ips(facts: StatusFacts) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import ContainerStatus, PodCondition
 from glasslet.exchange.facts import StatusFacts
+from glasslet.exchange.finality import ENDED
 from glasslet.status.containers import has_run, is_sidecar
 
 
@@ -36,7 +37,7 @@ def pod_conditions(
 def _resize(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
     """Each carries the generation that it speaks of (KEP-5067)."""
     resizing = facts.resizing
-    if phase in ("Succeeded", "Failed"):
+    if phase in ENDED:
         return
     if resizing.pending:
         pending = PodCondition(
@@ -90,7 +91,7 @@ def _containers_ready(
     pod: Pod, phase: str, init: tuple[ContainerStatus, ...], regular: tuple[ContainerStatus, ...]
 ) -> PodCondition:
     kind = "ContainersReady"
-    if phase in ("Succeeded", "Failed"):
+    if phase in ENDED:
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         return PodCondition(type=kind, status="False", reason=reason)
     if not regular:

@@ -25,6 +25,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_mirror
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
+from glasslet.exchange.finality import comes_back_from_its_end, has_ended
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound
 from glasslet.kubeapi.pause import pause_after
@@ -34,7 +35,6 @@ from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.standing import StandingFinding, StandingFindings
 from glasslet.record.stations import Station, WaitKind
 from glasslet.status.patch import status_patch
-from glasslet.status.transitions import comes_back_from_its_end
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,6 @@ _CROWD = 10
 """Pods at once from which on changes wait longer, in proportion."""
 _BACK_OFF_MIN = 0.1
 _BACK_OFF_MAX = 10.0
-_ENDED = ("Succeeded", "Failed")
 
 
 class PodStore(Protocol):
@@ -338,7 +337,7 @@ def _to_delete(entry: _Entry, known: Pod) -> bool:
         and entry.deleted != known.metadata.uid
         and known.metadata.deletion_timestamp is not None
         and not is_mirror(known)
-        and known.status.phase in _ENDED
+        and has_ended(known.status)
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
+from glasslet.exchange.finality import has_ended
 from glasslet.glass.timeline import described, moment
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import Found, end_of
@@ -45,7 +46,7 @@ def terminating(it: Situation) -> VerdictAnswer | None:
 
 def over(it: Situation) -> VerdictAnswer | None:
     """Every container ended for good."""
-    if it.status.phase not in ("Succeeded", "Failed"):
+    if not has_ended(it.status):
         return None
     last = [(s.name, s.state.terminated) for s, _ in it.statuses() if s.state.terminated is not None]
     codes = ", ".join(f"{name}: exit {ended.exit_code}" for name, ended in last)

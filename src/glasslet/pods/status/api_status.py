@@ -8,19 +8,15 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import PodCondition, PodStatus
-
-ENDED = ("Succeeded", "Failed")
+from glasslet.exchange.finality import has_ended, standing_end
 
 
 def taken_over(ours: PodStatus, pod: Pod) -> PodStatus:
-    """Our status with what others own of it as the API has it now. A static pod has no status in the API of its own.
-
-    A terminal phase in the API is final, whoever wrote it.
-    """
+    """Our status with what others own of it as the API has it now. A static pod has no status in the API of its own."""
     theirs = pod.status
     if ours is theirs or is_static(pod):
         return ours
-    end = theirs if theirs.phase in ENDED and ours.phase not in ENDED else ours
+    end = standing_end(ours, theirs)
     return replace(
         ours,
         conditions=(*_of_others(ours, theirs), *(c for c in ours.conditions if c.type in OWNED)),
@@ -53,5 +49,5 @@ def _owned_by_others(status: PodStatus) -> tuple[object, ...]:
         status.nominated_node_name,
         status.resource_claim_statuses,
         status.extended_resource_claim_status,
-        status.phase in ENDED,
+        has_ended(status),
     )

@@ -15,13 +15,12 @@ from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.concurrency.clock import Clock
 from glasslet.exchange.facts import ProbeOutcome, Resizing, StatusFacts, Waiting
+from glasslet.exchange.finality import has_ended, shows_an_end, with_end_withheld
 from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
 from glasslet.pods.status.api_status import taken_over
 from glasslet.pods.steps import PodMemory
 from glasslet.runtime.model import ObservedPod
-
-ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ class StatusKeeper:
     @property
     def ended(self) -> bool:
         """Whether the phase is terminal."""
-        return self.status.phase in ENDED
+        return has_ended(self.status)
 
     def started_at(self, observed: ObservedPod | None) -> datetime | None:
         """When the pod was first seen here. Where no status tells (a static pod after a restart of the agent), its
@@ -106,11 +105,12 @@ class StatusKeeper:
         if inputs.same_as(self._believed):
             return
         status = self._build(inputs)
-        if provisional and (status.phase in ENDED or _ends_for_good(memory.pod, status, self.status)):
+        if provisional and shows_an_end(memory.pod, self.status, status):
             return
         self._believed = inputs
         before, self.status = self._published or memory.pod.status, status
-        told = status if isinstance(state, Terminated | Finished) else _end_withheld(status, before, observed)
+        nothing_runs = observed is None or isinstance(state, Terminated | Finished)
+        told = status if nothing_runs else with_end_withheld(status, before)
         if told != self._published:
             self._published = told
             self._services.publish(memory.pod, told)
@@ -142,19 +142,3 @@ class StatusKeeper:
         """Says that the last status told is the final one."""
         self._final = True
         self._services.finished(memory.pod, self.status)
-
-
-def _ends_for_good(pod: Pod, status: PodStatus, before: PodStatus) -> bool:
-    """Whether a container shows its end that the API would not let come back by its policy, though the work under way
-    may start it anew (its image changed)."""
-    if pod.spec.restart_policy == "Always" and not any(c.restart_policy for c in pod.spec.containers):
-        return False
-    ended = {c.name for c in before.container_statuses if c.state.terminated is not None}
-    return any(c.state.terminated is not None and c.name not in ended for c in status.container_statuses)
-
-
-def _end_withheld(status: PodStatus, before: PodStatus, observed: ObservedPod | None) -> PodStatus:
-    """A terminal phase tells others that they may take what the pod had: not while anything of it may run."""
-    if status.phase not in ENDED or before.phase in ENDED or observed is None:
-        return status
-    return replace(status, phase=before.phase, reason=before.reason, message=before.message)

@@ -14,7 +14,7 @@ from glasslet.api.pod_status import (
     ContainerStatus,
     PodStatus,
 )
-from glasslet.status.transitions import comes_back_from_its_end
+from glasslet.exchange.finality import comes_back_from_its_end
 from tests.builders.pod import container, pod, sidecar
 
 RUNNING = ContainerState(running=ContainerStateRunning())
