@@ -32,7 +32,7 @@ from glasslet.config.loading import Loaded
 from glasslet.host.process import set_open_files, set_own_oom_score
 from glasslet.record.stations import WaitKind
 from glasslet.server.healthz import HealthzServer
-from glasslet.server.sources import PING
+from glasslet.server.protocols import PING
 from glasslet.server.startup import Startup
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from glasslet.server.access.authentication import AuthenticationChain, Authenticator
 from glasslet.server.access.authorization import AlwaysAllow, Authorizer, RequestAuthorizer
-from glasslet.server.gate import Access
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
+from glasslet.server.request_pipeline import Access
 from glasslet.server.routes import RouteSwitches, https_routes, metric_buckets, read_only_routes
 from glasslet.server.transport.limits import ConnectionLimits
 from tests.fakes.http_client import Client

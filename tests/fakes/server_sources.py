@@ -12,8 +12,8 @@ from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
 from glasslet.runtime.model import ObservedPod
+from glasslet.server.protocols import PING, CheckpointFailed, HealthCheck, SessionStreams, StreamRefused
 from glasslet.server.routes import Sources
-from glasslet.server.sources import PING, CheckpointFailed, HealthCheck, StreamRefused, Streams
 from glasslet.telemetry.metrics.catalog import Metrics
 
 
@@ -77,10 +77,10 @@ class FakeStreams:
     error: Exception | None = None
     asked: list[tuple[Any, ...]] = field(default_factory=list)
 
-    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: Streams) -> str:
+    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: SessionStreams) -> str:
         return self._give("exec", pod.metadata.name, container, tuple(command), streams)
 
-    async def attach_url(self, pod: Pod, container: str, streams: Streams) -> str:
+    async def attach_url(self, pod: Pod, container: str, streams: SessionStreams) -> str:
         return self._give("attach", pod.metadata.name, container, streams)
 
     async def port_forward_url(self, pod: Pod, ports: Sequence[int]) -> str:

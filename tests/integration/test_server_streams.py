@@ -19,8 +19,8 @@ from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.pod_status import ContainerState, ContainerStateRunning, ContainerStatus, PodStatus
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.logs.container_logs import ContainerLogs
+from glasslet.server.protocols import Streams
 from glasslet.server.routes import Sources
-from glasslet.server.sources import Streams
 from tests.component.server_fixture import serving
 from tests.contract.worlds import Behaviour, World, shell
 from tests.fakes.call_recording import CallMetrics, CallRecorder

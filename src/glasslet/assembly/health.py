@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.server.handlers.health import syncloop_check
-from glasslet.server.sources import PING, HealthCheck
+from glasslet.server.protocols import PING, HealthCheck
 
 if TYPE_CHECKING:
     from glasslet.host.service_manager import ServiceManager

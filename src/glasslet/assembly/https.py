@@ -12,7 +12,7 @@ from glasslet.identity.serving import ServingIdentity, ServingSettings
 from glasslet.identity.signer import CertificateSigner
 from glasslet.server.access.policy import AccessSettings, build_access
 from glasslet.server.access.webhook import Reviews, WebhookAuthorizer, WebhookReviewer
-from glasslet.server.gate import Access
+from glasslet.server.request_pipeline import Access
 from glasslet.server.transport.tls import ServingTLS, TLSFiles
 from glasslet.server.transport.tls_options import TLSOptions
 from glasslet.telemetry.metrics.certificates import ReviewMetrics, ServingCertificateMetrics

@@ -23,8 +23,8 @@ from glasslet.glass.handlers import glass_routes
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
+from glasslet.server.protocols import HealthCheck
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
-from glasslet.server.sources import HealthCheck
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.telemetry.logging_setup import Logging
 from glasslet.telemetry.metrics.pods import PodCounts

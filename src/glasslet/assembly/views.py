@@ -24,7 +24,7 @@ from glasslet.glass.stuck import Stuck
 from glasslet.probes.rows import probe_rows
 from glasslet.runtime.logs.container_logs import ContainerLogs, LogsNotAvailable
 from glasslet.runtime.model import ContainerPhase, ObservedPod
-from glasslet.server.sources import StreamRefused, Streams
+from glasslet.server.protocols import SessionStreams, StreamRefused
 from glasslet.version import KUBELET_VERSION
 
 
@@ -51,7 +51,7 @@ class NodeView:
         """Pods of which the runtime runs something."""
         return [pod for pod in self._runtime.observed.all() if pod.running()]
 
-    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: Streams) -> str:
+    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: SessionStreams) -> str:
         """Where a command's session is."""
         instance = self._running(pod, container)
         return await self._runtime.connection.runtime.exec_url(
@@ -63,7 +63,7 @@ class NodeView:
             tty=streams.tty,
         )
 
-    async def attach_url(self, pod: Pod, container: str, streams: Streams) -> str:
+    async def attach_url(self, pod: Pod, container: str, streams: SessionStreams) -> str:
         """Where the main process's session is; whether it has a terminal is the container's own matter."""
         spec = pod.spec
         tty = any(c.tty for c in (*spec.containers, *spec.init_containers) if c.name == container)
@@ -176,5 +176,5 @@ class GlassView:
 
     async def exec_url(self, pod: Pod, request: ExecRequest) -> str:
         """The runtime's streaming URL."""
-        streams = Streams(stdin=request.stdin, stdout=True, stderr=not request.tty, tty=request.tty)
+        streams = SessionStreams(stdin=request.stdin, stdout=True, stderr=not request.tty, tty=request.tty)
         return await self._node.exec_url(pod, request.container, request.command, streams)

@@ -24,7 +24,7 @@ from glasslet.identity.manager import CLIENT, KeyMaker
 from glasslet.identity.pair_store import BadPair, Pair, PairStore
 from glasslet.identity.rotation import node_subject
 from glasslet.identity.signer import CertificateSigner, IncompatibleRequest, Order
-from glasslet.identity.signing_objects import KEY_ENCIPHERMENT, Refused
+from glasslet.identity.signing_objects import KEY_ENCIPHERMENT, NotIssued
 from glasslet.kubeapi.errors import APIError, Unavailable
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder
@@ -78,7 +78,7 @@ class Bootstrap:
             raise BootstrapFailed(str(error)) from None
         logger.info("client certificate asked for with bootstrap credentials", extra={"request": name})
         end = await self._signer.wait(request, _SIGNED_WAIT)
-        if isinstance(end, Refused):
+        if isinstance(end, NotIssued):
             raise BootstrapFailed(end.why)
         try:
             pair = self._store.update(end.certificate, signing.key, now=self._clock.now())

@@ -17,7 +17,7 @@ from glasslet.identity.signing_objects import (
     CertificateSigningRequest,
     CertificateSigningRequestSpec,
     Issued,
-    Refused,
+    NotIssued,
     outcome,
 )
 from glasslet.kubeapi import paths
@@ -82,7 +82,7 @@ class CertificateSigner:
             logger.info("signing request of an earlier try is taken up again", extra={"request": order.name})
         return Submitted(name=made.metadata.name, uid=made.metadata.uid, signer=order.signer)
 
-    async def wait(self, request: Submitted, seconds: float) -> Issued | Refused:
+    async def wait(self, request: Submitted, seconds: float) -> Issued | NotIssued:
         """Waits for approval and signature, `seconds` at most."""
         overdue = StandingFinding(self._recorder)
         reminder = asyncio.get_running_loop().call_later(_PATIENCE, self._remind, request, overdue)
@@ -91,7 +91,7 @@ class CertificateSigner:
                 async with asyncio.timeout(seconds):
                     return await self._end_of(request)
         except TimeoutError:
-            return Refused(f"signing request {request.name} was neither approved nor denied in {seconds:.0f} s")
+            return NotIssued(f"signing request {request.name} was neither approved nor denied in {seconds:.0f} s")
         finally:
             reminder.cancel()
             overdue.over()
@@ -101,7 +101,7 @@ class CertificateSigner:
         logger.warning("signing request waits for approval", extra={"request": request.name, "signer": request.signer})
         overdue.is_(text)
 
-    async def _end_of(self, request: Submitted) -> Issued | Refused:
+    async def _end_of(self, request: Submitted) -> Issued | NotIssued:
         while True:
             try:
                 end = await self._look(request)
@@ -114,7 +114,7 @@ class CertificateSigner:
                 logger.info("signing request cannot be looked at", extra={"request": request.name, "error": str(error)})
             await asyncio.sleep(_TRY_AGAIN)
 
-    async def _look(self, request: Submitted) -> Issued | Refused | None:
+    async def _look(self, request: Submitted) -> Issued | NotIssued | None:
         """One list and one watch; None when the watch ended without an answer."""
         query = {"fieldSelector": f"metadata.name={request.name}"}
         version, found = "", False
@@ -126,13 +126,13 @@ class CertificateSigner:
                 if (end := outcome(item, request.uid)) is not None:
                     return end
         if not found:
-            return Refused(f"signing request {request.name} was deleted")
+            return NotIssued(f"signing request {request.name} was deleted")
         events = self._client.watch(
             paths.CERTIFICATE_REQUESTS, CertificateSigningRequest, resource_version=version, query=query
         )
         async for event in events:
             if event.kind is WatchKind.DELETED:
-                return Refused(f"signing request {request.name} was deleted")
+                return NotIssued(f"signing request {request.name} was deleted")
             if event.kind is not WatchKind.BOOKMARK and (end := outcome(event.object, request.uid)) is not None:
                 return end
         return None

@@ -62,22 +62,22 @@ class Issued(Struct, frozen=True):
     certificate: bytes
 
 
-class Refused(Struct, frozen=True):
+class NotIssued(Struct, frozen=True):
     """There will be no certificate for this request."""
 
     why: str
 
 
-def outcome(request: CertificateSigningRequest, uid: str) -> Issued | Refused | None:
+def outcome(request: CertificateSigningRequest, uid: str) -> Issued | NotIssued | None:
     """What became of the request with this UID; None while it has to be waited for."""
     name = request.metadata.name
     if request.metadata.uid != uid:
-        return Refused(f"signing request {name} was replaced by another one of the same name")
+        return NotIssued(f"signing request {name} was replaced by another one of the same name")
     conditions = {one.type: one for one in request.status.conditions}
     for kind, word in (("Denied", "denied"), ("Failed", "failed")):
         if kind in conditions:
             reason = ", ".join(text for text in (conditions[kind].reason, conditions[kind].message) if text)
-            return Refused(f"signing request {name} is {word}: {reason or 'no reason given'}")
+            return NotIssued(f"signing request {name} is {word}: {reason or 'no reason given'}")
     if "Approved" in conditions and request.status.certificate:
         return Issued(request.status.certificate)
     return None

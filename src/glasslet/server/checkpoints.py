@@ -12,7 +12,7 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.runtime.errors import RuntimeCallError, rpc_words
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.runtime.protocols import Checkpoints
-from glasslet.server.sources import CheckpointFailed
+from glasslet.server.protocols import CheckpointFailed
 
 _PRIVATE = 0o700
 

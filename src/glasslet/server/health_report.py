@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from glasslet.server.sources import HealthCheck
+from glasslet.server.protocols import HealthCheck
 
 Observe = Callable[[str, bool], None]
 """Told each check's name and whether it passed."""

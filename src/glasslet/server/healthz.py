@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.server.health_report import Observe, report, single
-from glasslet.server.sources import HealthCheck
+from glasslet.server.protocols import HealthCheck
 from glasslet.server.transport.sockets import listen
 
 log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from glasslet.server.answers import tidy_headers
-from glasslet.server.gate import CONNECTIONS, Access, Gate, RequestMetrics
+from glasslet.server.request_pipeline import CONNECTIONS, Access, RequestMetrics, RequestPipeline
+from glasslet.server.responses import tidy_headers
 from glasslet.server.routing import RouteTable
-from glasslet.server.transport.guard import Connections
+from glasslet.server.transport.guard import ServerConnections
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.listener import Listener
 from glasslet.server.transport.sockets import listen
@@ -49,15 +49,15 @@ class KubeletServer:
     ) -> None:
         self._bind = bind
         self._tls = tls
-        self.connections = Connections(limits or ConnectionLimits())
-        gate = Gate(
+        self.connections = ServerConnections(limits or ConnectionLimits())
+        pipeline = RequestPipeline(
             routes=served.routes,
             buckets=served.buckets,
             connections=self.connections,
             metrics=metrics,
             access=access,
         )
-        self._app = application(gate, self.connections, served.glass)
+        self._app = application(pipeline, self.connections, served.glass)
         self._listener: Listener | None = None
 
     @property
@@ -79,9 +79,11 @@ class KubeletServer:
             self._listener = None
 
 
-def application(gate: Gate, connections: Connections, glass: Iterable[web.AbstractRouteDef] = ()) -> web.Application:
-    """The aiohttp application around a gate."""
-    app = web.Application(middlewares=[gate.middleware()])
+def application(
+    pipeline: RequestPipeline, connections: ServerConnections, glass: Iterable[web.AbstractRouteDef] = ()
+) -> web.Application:
+    """The aiohttp application around a pipeline."""
+    app = web.Application(middlewares=[pipeline.middleware()])
     app[CONNECTIONS] = connections
     app.on_response_prepare.append(tidy_headers)
     app.add_routes(glass)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.handlers.checkpoint import add_checkpoint
 from glasslet.server.handlers.configz import add_configz
 from glasslet.server.handlers.container_logs import add_container_logs
@@ -18,8 +18,7 @@ from glasslet.server.handlers.pods import add_pods, add_running_pods
 from glasslet.server.handlers.stats import add_stats
 from glasslet.server.handlers.streams import add_streams
 from glasslet.server.handlers.system_logs import SYSTEM_LOGS, add_system_logs
-from glasslet.server.routing import Parameters, RouteTable
-from glasslet.server.sources import (
+from glasslet.server.protocols import (
     CheckpointSource,
     ConfigZ,
     HealthCheck,
@@ -28,6 +27,7 @@ from glasslet.server.sources import (
     StatsSource,
     StreamSource,
 )
+from glasslet.server.routing import Parameters, RouteTable
 from glasslet.telemetry.metrics.catalog import Metrics
 
 _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
@@ -105,4 +105,4 @@ def metric_buckets(*, read_only: bool, debugging_handlers: bool) -> frozenset[st
 
 
 async def _debugging_disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
-    return answers.error(405, "Debug endpoints are disabled.")
+    return responses.error(405, "Debug endpoints are disabled.")

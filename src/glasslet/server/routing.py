@@ -63,7 +63,7 @@ class Choice:
     parameters: Parameters
 
 
-class Service:
+class RouteGroup:
     """The routes below one prefix."""
 
     def __init__(self, root: str, routes: tuple[Route, ...]) -> None:
@@ -91,7 +91,7 @@ class RouteTable:
     def __init__(self) -> None:
         self._fixed: dict[str, Handler] = {}
         self._below: dict[str, Handler] = {}
-        self._services: list[Service] = []
+        self._services: list[RouteGroup] = []
 
     def fixed(self, path: str, handler: Handler) -> None:
         """Serves exactly this path, whatever the method."""
@@ -103,14 +103,14 @@ class RouteTable:
 
     def service(self, root: str, *routes: Route) -> None:
         """Serves `root` and what is below it. A root that ends in a slash is reached without it by a redirect."""
-        self._services.append(Service(root, routes))
+        self._services.append(RouteGroup(root, routes))
 
     def paths(self) -> list[str]:
         """Every path with its placeholders, for tests and documentation."""
         routes = [route.path for service in self._services for route in service._routes]
         return sorted({*self._fixed, *self._below, *routes})
 
-    def find(self, path: str) -> Handler | Service | Redirect | None:
+    def find(self, path: str) -> Handler | RouteGroup | Redirect | None:
         """Who serves a path; None if nobody does."""
         cleaned = clean(path)
         if cleaned != path:

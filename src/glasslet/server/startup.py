@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.server.sources import HealthCheck
+from glasslet.server.protocols import HealthCheck
 
 
 class Startup:

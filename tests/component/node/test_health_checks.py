@@ -10,7 +10,7 @@ from glasslet.assembly.health import own_checks, runtime_check
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.observed.health import THRESHOLD
 from glasslet.server.health_report import report, single
-from glasslet.server.sources import HealthCheck
+from glasslet.server.protocols import HealthCheck
 from tests.component.pod_agent import Agent, running_agent
 
 pytestmark = pytest.mark.looptime

@@ -14,7 +14,7 @@ import pytest
 
 from glasslet.assembly.health import Vitals
 from glasslet.host.service_manager import BadWatchdog, ServiceManager, watchdog_period
-from glasslet.server.sources import HealthCheck
+from glasslet.server.protocols import HealthCheck
 from tests.fakes.waits import WaitLog
 
 

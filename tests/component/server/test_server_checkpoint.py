@@ -13,8 +13,8 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
 from glasslet.server.checkpoints import ContainerCheckpoints
+from glasslet.server.protocols import CheckpointFailed
 from glasslet.server.routes import RouteSwitches
-from glasslet.server.sources import CheckpointFailed
 from tests.component.server_fixture import serving
 from tests.fakes.http_client import Answer
 from tests.fakes.server_sources import FakeCheckpoints, FakeNode, pod

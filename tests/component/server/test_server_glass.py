@@ -5,8 +5,8 @@ from __future__ import annotations
 from aiohttp import web
 
 from glasslet.server.access.users import Attributes
-from glasslet.server.gate import Access
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
+from glasslet.server.request_pipeline import Access
 from glasslet.server.routes import RouteSwitches, https_routes
 from glasslet.server.transport.limits import ConnectionLimits
 from tests.component.server_fixture import access, everybody

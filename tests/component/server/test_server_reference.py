@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from glasslet.server.protocols import HealthCheck
 from glasslet.server.routes import RouteSwitches
-from glasslet.server.sources import HealthCheck
 from tests.component.server.test_server_stats import MeasuringNode
 from tests.component.server_fixture import serving
 from tests.fakes.http_client import Answer

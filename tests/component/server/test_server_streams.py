@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from glasslet.runtime.errors import NotFound, RuntimeRejected
-from glasslet.server.sources import StreamRefused, Streams
+from glasslet.server.protocols import SessionStreams, StreamRefused
 from glasslet.server.transport.limits import ConnectionLimits
 from tests.component.server_fixture import Running, serving
 from tests.fakes.server_sources import FakeNode, FakeStreams
@@ -109,7 +109,7 @@ async def test_what_the_client_asks_for_reaches_the_runtime() -> None:
         await asking
         session.vanish()
     assert running.node.streams.asked == [
-        ("exec", "web", "main", ("sh", "-c"), Streams(stdin=True, stdout=True, stderr=False, tty=True))
+        ("exec", "web", "main", ("sh", "-c"), SessionStreams(stdin=True, stdout=True, stderr=False, tty=True))
     ]
     assert session.head.startswith("POST /exec/token?x=1 HTTP/1.1\r\n")
     assert f"Host: 127.0.0.1:{runtime.port}\r\n" in session.head

@@ -9,7 +9,7 @@ from glasslet.identity.bootstrap import request_name
 from glasslet.identity.key_program import make
 from glasslet.identity.keys import KeyOrder
 from glasslet.identity.rotation import node_subject
-from glasslet.identity.signing_objects import CertificateSigningRequest, Issued, Refused, outcome
+from glasslet.identity.signing_objects import CertificateSigningRequest, Issued, NotIssued, outcome
 
 KEY = b"""-----BEGIN EC PRIVATE KEY-----
 MHcCAQEEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAHW80VoAoGCCqGSM49
@@ -47,9 +47,9 @@ def test_unfinished_request_is_waited_for(found: CertificateSigningRequest) -> N
 def test_refused_request_says_why(kind: str) -> None:
     conditions = f'{{"type": "{kind}", "status": "True", "reason": "Policy", "message": "not you"}}, {APPROVED}'
     end = outcome(request(conditions), "u")
-    assert isinstance(end, Refused)
+    assert isinstance(end, NotIssued)
     assert "Policy, not you" in end.why
 
 
 def test_request_of_another_uid_is_not_ours() -> None:
-    assert isinstance(outcome(request(APPROVED, "aGVsbG8="), "other"), Refused)
+    assert isinstance(outcome(request(APPROVED, "aGVsbG8="), "other"), NotIssued)

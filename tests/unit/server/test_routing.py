@@ -16,8 +16,8 @@ from glasslet.server.routing import (
     Redirect,
     Refusal,
     Route,
+    RouteGroup,
     RouteTable,
-    Service,
     accepts,
     clean,
 )
@@ -50,7 +50,7 @@ def table() -> RouteTable:
 
 def choose(table: RouteTable, path: str, method: str = "GET", accept: str | None = None) -> Choice | Refusal:
     service = table.find(path)
-    assert isinstance(service, Service)
+    assert isinstance(service, RouteGroup)
     return service.choose(path, method, accept)
 
 

@@ -8,21 +8,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from glasslet.server.access.users import ANONYMOUS, AUTHENTICATED, Credentials, User
+from glasslet.server.access.users import ANONYMOUS, AUTHENTICATED, RequestCredentials, User
 
 PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io."
 """A browser cannot set headers on a WebSocket: it may bring its token as a subprotocol with this prefix."""
 
 
-class Refused(Exception):
+class BadCredentials(Exception):
     """The credentials are there and wrong. The text is for the log, never for the client."""
 
 
 class Authenticator(Protocol):
     """One way to say who asks."""
 
-    async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user; None if the request brings nothing that this way looks at. Raises Refused."""
+    async def authenticate(self, credentials: RequestCredentials) -> User | None:
+        """The user; None if the request brings nothing that this way looks at. Raises BadCredentials."""
 
 
 class CertificateAuthenticator:
@@ -30,14 +30,14 @@ class CertificateAuthenticator:
 
     The TLS handshake has already verified the certificate against the client CA."""
 
-    async def authenticate(self, credentials: Credentials) -> User | None:
+    async def authenticate(self, credentials: RequestCredentials) -> User | None:
         """The user; None without a certificate."""
         if not credentials.certificate:
             return None
         names = list(_subject(credentials.certificate.get("subject")))
         common = [value for kind, value in names if kind == "commonName"]
         if not common:
-            raise Refused("the client certificate has no common name")
+            raise BadCredentials("the client certificate has no common name")
         return User(common[-1], tuple(value for kind, value in names if kind == "organizationName"))
 
 
@@ -60,16 +60,16 @@ class TokenAuthenticator:
     def __init__(self, reviewer: TokenReviewer) -> None:
         self._reviewer = reviewer
 
-    async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user; None without a token. Raises Refused if the token is not good or nobody could tell."""
+    async def authenticate(self, credentials: RequestCredentials) -> User | None:
+        """The user; None without a token. Raises BadCredentials if the token is not good or nobody could tell."""
         if credentials.token is None:
             return None
         try:
             user = await self._reviewer.review(credentials.token)
         except Exception as error:
-            raise Refused(f"token review failed: {error}") from error
+            raise BadCredentials(f"token review failed: {error}") from error
         if user is None:
-            raise Refused("the bearer token is not good")
+            raise BadCredentials("the bearer token is not good")
         return user
 
 
@@ -80,13 +80,13 @@ class AuthenticationChain:
         self._ways = tuple(ways)
         self._anonymous = anonymous
 
-    async def authenticate(self, credentials: Credentials) -> User | None:
-        """The user, in group system:authenticated unless anonymous. None: nobody may ask like this. Raises Refused."""
-        refusal: Refused | None = None
+    async def authenticate(self, credentials: RequestCredentials) -> User | None:
+        """The user, in group system:authenticated unless anonymous; None without a way in. Raises BadCredentials."""
+        refusal: BadCredentials | None = None
         for way in self._ways:
             try:
                 user = await way.authenticate(credentials)
-            except Refused as refused:
+            except BadCredentials as refused:
                 refusal = refused
                 continue
             if user is not None:

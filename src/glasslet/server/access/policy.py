@@ -12,7 +12,7 @@ from glasslet.server.access.authentication import (
     TokenReviewer,
 )
 from glasslet.server.access.authorization import AlwaysAllow, Authorizer, RequestAuthorizer
-from glasslet.server.gate import Access
+from glasslet.server.request_pipeline import Access
 
 MODES = ("AlwaysAllow", "Webhook")
 

@@ -33,7 +33,7 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class RequestCredentials:
     """What a request brings. `certificate`: the verified client certificate as `SSLSocket.getpeercert()` gives it."""
 
     certificate: Mapping[str, object] | None = None

@@ -7,9 +7,9 @@ import re
 from aiohttp import web
 
 from glasslet.api.pod import Pod
-from glasslet.server import answers
+from glasslet.server import responses
+from glasslet.server.protocols import CheckpointFailed, CheckpointSource, PodSource
 from glasslet.server.routing import Parameters, Produces, Route, RouteTable
-from glasslet.server.sources import CheckpointFailed, CheckpointSource, PodSource
 
 _SECONDS = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -21,17 +21,17 @@ def add_checkpoint(routes: RouteTable, pods: PodSource, source: CheckpointSource
         namespace, name, container = parameters["namespace"], parameters["pod"], parameters["container"]
         pod = pods.pod(namespace, name)
         if pod is None:
-            return answers.plain(404, "pod does not exist")
+            return responses.plain(404, "pod does not exist")
         if container not in container_names(pod):
-            return answers.plain(404, f"container {container} does not exist")
+            return responses.plain(404, f"container {container} does not exist")
         wanted = request.query.getall("timeout", ["0"])[-1]
         if not _SECONDS.fullmatch(wanted):
-            return answers.plain(404, "cannot parse value of timeout parameter")
+            return responses.plain(404, "cannot parse value of timeout parameter")
         try:
             path = await source.checkpoint(pod, container, int(wanted))
         except CheckpointFailed as error:
-            return answers.plain(500, f"checkpointing of {namespace}/{name}/{container} failed ({error})")
-        return answers.json_bytes(f'{{"items":["{path}"]}}'.encode())
+            return responses.plain(500, f"checkpointing of {namespace}/{name}/{container} failed ({error})")
+        return responses.json_bytes(f'{{"items":["{path}"]}}'.encode())
 
     route = Route(("POST",), "/checkpoint/{namespace}/{pod}/{container}", handler, Produces.JSON)
     routes.service("/checkpoint", route)

@@ -10,11 +10,11 @@ from aiohttp import web
 
 from glasslet.api.pod import Pod
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
-from glasslet.server import answers
-from glasslet.server.gate import CONNECTIONS
+from glasslet.server import responses
 from glasslet.server.handlers.log_options import Invalid, Undecodable, log_options
+from glasslet.server.protocols import LogSource, PodSource
+from glasslet.server.request_pipeline import CONNECTIONS
 from glasslet.server.routing import Parameters, Route, RouteTable
-from glasslet.server.sources import LogSource, PodSource
 
 log = logging.getLogger(__name__)
 
@@ -26,17 +26,17 @@ def add_container_logs(routes: RouteTable, pods: PodSource, logs: LogSource, *, 
         try:
             options = log_options(request.query)
         except Undecodable:
-            return answers.plain(400, '{"message": "Unable to decode query."}')
+            return responses.plain(400, '{"message": "Unable to decode query."}')
         except Invalid:
-            return answers.plain(422, '{"message": "Invalid request."}')
+            return responses.plain(422, '{"message": "Invalid request."}')
         name, container = parameters["pod"], parameters["container"]
         pod = pods.pod(parameters["namespace"], name)
         if pod is None:
-            return answers.plain(404, f'pod "{name}" does not exist')
+            return responses.plain(404, f'pod "{name}" does not exist')
         if not has_container(pod, container):
-            return answers.plain(404, f'container "{container}" not found in pod "{name}"')
+            return responses.plain(404, f'container "{container}" not found in pod "{name}"')
         if options.stream != "All" and not split_streams:
-            return answers.plain(
+            return responses.plain(
                 400,
                 f'unable to return the given log stream: "{options.stream}". '
                 "Please enable PodLogsQuerySplitStreams feature gate in kubelet",
@@ -55,7 +55,7 @@ def has_container(pod: Pod, name: str) -> bool:
 
 async def _stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
     """Sends chunk by chunk; the reader is asked for the next one only when the client has taken the last."""
-    response = answers.UntypedStream()
+    response = responses.UntypedStream()
     try:
         async for chunk in chunks:
             if not response.prepared:
@@ -63,7 +63,7 @@ async def _stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.Str
             await response.write(chunk)
     except (LogsNotAvailable, OSError) as error:
         if not response.prepared:
-            return answers.plain(400, str(error))
+            return responses.plain(400, str(error))
         if not isinstance(error, ConnectionError):
             log.warning("Log stream cut", extra={"path": request.path, "error": str(error)})
         _cut(request)

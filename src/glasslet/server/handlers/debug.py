@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.routing import Parameters, Route, RouteTable
 
 _NUMBER = re.compile(r"[0-9]+")
@@ -21,9 +21,9 @@ def add_debug_flags(routes: RouteTable, set_verbosity: Callable[[int], None], *,
 
     async def handler(request: web.Request, _: Parameters) -> web.StreamResponse:
         if not enabled:
-            return answers.error(405, "flags endpoint is disabled.")
+            return responses.error(405, "flags endpoint is disabled.")
         if request.method != "PUT":
-            return answers.plain(406, "unsupported http method\n")
+            return responses.plain(406, "unsupported http method\n")
         async with asyncio.timeout(_BODY_SECONDS):
             text = (await request.content.read(65)).decode("utf-8", "replace")
         try:
@@ -31,8 +31,8 @@ def add_debug_flags(routes: RouteTable, set_verbosity: Callable[[int], None], *,
                 raise ValueError(f'"{text[:64]}" is not a number')
             set_verbosity(int(text))
         except ValueError as error:
-            return answers.plain(400, f"failed set logging.verbosity {text[:64]}: {error}\n")
-        return answers.plain(200, f"successfully set klog.logging.verbosity to {text}\n")
+            return responses.plain(400, f"failed set logging.verbosity {text[:64]}: {error}\n")
+        return responses.plain(200, f"successfully set klog.logging.verbosity to {text}\n")
 
     routes.fixed("/debug/flags/v", handler)
 
@@ -42,7 +42,7 @@ def add_profiling(routes: RouteTable, *, enabled: bool) -> None:
     if not enabled:
 
         async def disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
-            return answers.error(405, "profiling endpoint is disabled.")
+            return responses.error(405, "profiling endpoint is disabled.")
 
         routes.everything_below("/debug/pprof/", disabled)
         return
@@ -51,11 +51,11 @@ def add_profiling(routes: RouteTable, *, enabled: bool) -> None:
         match parameters["profile"]:
             case "cmdline":
                 with open("/proc/self/cmdline", "rb") as file:
-                    return answers.plain(200, file.read().rstrip(b"\0").decode("utf-8", "replace"))
+                    return responses.plain(200, file.read().rstrip(b"\0").decode("utf-8", "replace"))
             case "goroutine":
-                return answers.plain(200, task_stacks())
+                return responses.plain(200, task_stacks())
             case _:
-                return answers.error(404, "Unknown profile")
+                return responses.error(404, "Unknown profile")
 
     routes.service("/debug/pprof/", Route(("GET",), "/debug/pprof/{profile:*}", handler))
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from aiohttp import web
 
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.health_report import report, single
+from glasslet.server.protocols import HealthCheck
 from glasslet.server.routing import Handler, Parameters, RouteTable
-from glasslet.server.sources import HealthCheck
 
 
 class HealthObserver(Protocol):
@@ -29,7 +29,7 @@ def add_health(routes: RouteTable, checks: Sequence[HealthCheck], observer: Heal
             verbose="verbose" in request.query,
             observe=lambda name, ok: observer.checked(name, ok=ok),
         )
-        return answers.plain(status, body, {"X-Content-Type-Options": "nosniff"})
+        return responses.plain(status, body, {"X-Content-Type-Options": "nosniff"})
 
     routes.fixed("/healthz", together)
     for check in checks:
@@ -38,7 +38,7 @@ def add_health(routes: RouteTable, checks: Sequence[HealthCheck], observer: Heal
 
 def _one(check: HealthCheck) -> Handler:
     async def alone(_request: web.Request, _: Parameters) -> web.StreamResponse:
-        return answers.plain(*single(check))
+        return responses.plain(*single(check))
 
     return alone
 

@@ -7,25 +7,25 @@ from typing import Protocol
 
 from aiohttp import web
 
+from glasslet.server.protocols import MetricsPage
 from glasslet.server.routing import Handler, Parameters, RouteTable
-from glasslet.server.sources import Metrics
 from glasslet.telemetry.metrics.registry import CONTENT_TYPE
 
 _WORTH_COMPRESSING = 1024
 
 
 class ResettableMetrics(Protocol):
-    """Metrics that forget on demand."""
+    """MetricsPage that forget on demand."""
 
     def reset(self) -> None: ...
 
 
-def add_metrics(routes: RouteTable, path: str, metrics: Metrics, *, started: float) -> None:
+def add_metrics(routes: RouteTable, path: str, metrics: MetricsPage, *, started: float) -> None:
     """Serves one registry. `started`: Unix time of the start of this process."""
     routes.fixed(path, scrape(metrics, started))
 
 
-def scrape(metrics: Metrics, started: float) -> Handler:
+def scrape(metrics: MetricsPage, started: float) -> Handler:
     """A handler that gives the text exposition, whatever the method."""
 
     async def handler(request: web.Request, _: Parameters) -> web.StreamResponse:
@@ -52,7 +52,7 @@ def takes_gzip(accept_encoding: str) -> bool:
     return False
 
 
-def add_slis(routes: RouteTable, metrics: Metrics, counts: ResettableMetrics, *, started: float) -> None:
+def add_slis(routes: RouteTable, metrics: MetricsPage, counts: ResettableMetrics, *, started: float) -> None:
     """Serves `/metrics/slis`: a scrape with DELETE forgets what was counted."""
     get = scrape(metrics, started)
 

@@ -10,16 +10,16 @@ from glasslet.api.container import Container
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.runtime.model import ContainerPhase, ObservedPod
-from glasslet.server import answers
+from glasslet.server import responses
+from glasslet.server.protocols import PodSource
 from glasslet.server.routing import Parameters, Produces, Route, RouteTable
-from glasslet.server.sources import PodSource
 
 
 def add_pods(routes: RouteTable, source: PodSource) -> None:
     """Serves the desired pods."""
 
     async def desired(_request: web.Request, _: Parameters) -> web.StreamResponse:
-        return answers.json_bytes(pod_list([without_kind(pod) for pod in source.pods()]))
+        return responses.json_bytes(pod_list([without_kind(pod) for pod in source.pods()]))
 
     routes.service("/pods", Route(("GET",), "/pods", desired, Produces.JSON))
 
@@ -28,7 +28,7 @@ def add_running_pods(routes: RouteTable, source: PodSource) -> None:
     """Serves the pods that the runtime runs."""
 
     async def running(_request: web.Request, _: Parameters) -> web.StreamResponse:
-        return answers.json_bytes(pod_list([as_pod(observed) for observed in source.running_pods()]))
+        return responses.json_bytes(pod_list([as_pod(observed) for observed in source.running_pods()]))
 
     routes.service("/runningpods/", Route(("GET",), "/runningpods/", running, Produces.JSON))
 

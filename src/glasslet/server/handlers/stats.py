@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.handlers.metrics import exposition
+from glasslet.server.protocols import StatsSource
 from glasslet.server.routing import Handler, Parameters, Produces, Route, RouteTable
-from glasslet.server.sources import StatsSource
 from glasslet.stats.pages.summary import StatsUnavailable
 
 logger = logging.getLogger(__name__)
@@ -24,10 +24,10 @@ def add_stats(routes: RouteTable, source: StatsSource, *, started: float) -> Non
 
     async def summary(request: web.Request, _: Parameters) -> web.StreamResponse:
         try:
-            return answers.json_bytes(await source.summary_json(only_cpu_and_memory=await _only(request)))
+            return responses.json_bytes(await source.summary_json(only_cpu_and_memory=await _only(request)))
         except StatsUnavailable as error:
             logger.warning("no summary", extra={"error": str(error)})
-            return answers.plain(500, f"Internal Error: {error}")
+            return responses.plain(500, f"Internal Error: {error}")
 
     routes.service("/stats", Route(("GET", "POST"), "/stats/summary", summary, Produces.JSON))
     routes.fixed("/metrics/resource", _page(source.resource_metrics, started))
@@ -40,7 +40,7 @@ def _page(read: Callable[[], Awaitable[bytes]], started: float) -> Handler:
             body = await read()
         except StatsUnavailable as error:
             logger.warning("no metrics", extra={"path": request.path, "error": str(error)})
-            return answers.error(500, f"error gathering metrics: {error}")
+            return responses.error(500, f"error gathering metrics: {error}")
         return exposition(request, body, started)
 
     return handler

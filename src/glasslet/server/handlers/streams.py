@@ -11,11 +11,11 @@ from multidict import MultiMapping
 
 from glasslet.api.pod import Pod
 from glasslet.runtime.errors import NotFound, RuntimeCallError
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.access.authentication import PROTOCOL_PREFIX
-from glasslet.server.gate import CONNECTIONS
+from glasslet.server.protocols import PodSource, SessionStreams, StreamRefused, StreamSource
+from glasslet.server.request_pipeline import CONNECTIONS
 from glasslet.server.routing import Parameters, Route, RouteTable
-from glasslet.server.sources import PodSource, StreamRefused, Streams, StreamSource
 from glasslet.server.transport.stream_watch import OpaqueWatch, SPDYWatch, StreamWatch, WebSocketWatch
 from glasslet.server.transport.tunnel import ANSWER_SECONDS, RuntimeEnd, RuntimeUnreachable, Tunnel, dial
 
@@ -59,9 +59,9 @@ def add_streams(routes: RouteTable, pods: PodSource, source: StreamSource) -> No
         pod = _pod(pods, parameters)
         command = request.query.get("cmd", "").split(" ")
         try:
-            return answers.json_bytes(await source.run(pod, parameters["container"], command))
+            return responses.json_bytes(await source.run(pod, parameters["container"], command))
         except RuntimeCallError as error:
-            return answers.plain(500, str(error))
+            return responses.plain(500, str(error))
 
     _serve(routes, "/exec", BOTH, execute)
     _serve(routes, "/attach", BOTH, attach)
@@ -90,17 +90,17 @@ def _with_errors(handler: Handle) -> Handle:
         try:
             return await handler(request, parameters)
         except BadQuery as error:
-            return answers.plain(400, str(error))
+            return responses.plain(400, str(error))
         except StreamRefused as refused:
-            return answers.plain(refused.status, str(refused))
+            return responses.plain(refused.status, str(refused))
         except NotFound as error:
-            return answers.plain(404, str(error))
+            return responses.plain(404, str(error))
         except RuntimeCallError as error:
             if error.code == "RESOURCE_EXHAUSTED":
-                return answers.plain(429, str(error), _RETRY_AFTER)
-            return answers.plain(500, str(error))
+                return responses.plain(429, str(error), _RETRY_AFTER)
+            return responses.plain(500, str(error))
         except RuntimeUnreachable as error:
-            return answers.error(500, str(error))
+            return responses.error(500, str(error))
 
     return answering
 
@@ -112,12 +112,12 @@ def _pod(pods: PodSource, parameters: Parameters) -> Pod:
     return pod
 
 
-def session_streams(query: MultiMapping[str]) -> Streams:
+def session_streams(query: MultiMapping[str]) -> SessionStreams:
     """What the client wants to see; stderr is dropped with a terminal. Raises BadQuery if it wants nothing."""
     stdin, stdout, stderr, tty = (query.get(name) == "1" for name in ("input", "output", "error", "tty"))
     if not (stdin or stdout or stderr):
         raise BadQuery("you must specify at least 1 of stdin, stdout, stderr")
-    return Streams(stdin, stdout, stderr and not tty, tty)
+    return SessionStreams(stdin, stdout, stderr and not tty, tty)
 
 
 def forwarded_ports(request: web.Request) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def forwarded_ports(request: web.Request) -> tuple[int, ...]:
 async def _pass_through(request: web.Request, url: str, *, has_error_stream: bool) -> web.StreamResponse:
     """Joins client and runtime. Raises RuntimeUnreachable while the client can still be told."""
     if "upgrade" not in request.headers.get("Connection", "").lower() or "Upgrade" not in request.headers:
-        return answers.error(500, "Upgrade request required")
+        return responses.error(500, "Upgrade request required")
     runtime = await dial(url, request.method, list(_forwarded_headers(request)))
     try:
         try:
@@ -161,7 +161,7 @@ async def _pass_through(request: web.Request, url: str, *, has_error_stream: boo
         await tunnel.run(guard.take_over, head)
     finally:
         runtime.close()
-    return answers.TakenOver()
+    return responses.TakenOver()
 
 
 def _forwarded_headers(request: web.Request) -> list[tuple[bytes, bytes]]:
@@ -196,7 +196,7 @@ async def _refusal(runtime: RuntimeEnd, head: bytes, status: int) -> web.StreamR
         raise RuntimeUnreachable(f"invalid upgrade response: status code {status}")
     length = next((v for n, v in _fields(head) if n == "content-length"), None)
     body = await runtime.read_rest(int(length) if length is not None and length.isdigit() else None)
-    return answers.plain(status, body.decode("utf-8", "replace"))
+    return responses.plain(status, body.decode("utf-8", "replace"))
 
 
 def _watch(request: web.Request, head: bytes, *, has_error_stream: bool) -> StreamWatch:

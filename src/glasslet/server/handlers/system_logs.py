@@ -12,7 +12,7 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
-from glasslet.server import answers
+from glasslet.server import responses
 from glasslet.server.routing import Parameters, Route, RouteTable
 
 SYSTEM_LOGS = "/var/log"
@@ -26,7 +26,7 @@ def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_L
     if not enabled:
 
         async def disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
-            return answers.error(405, "logs endpoint is disabled.")
+            return responses.error(405, "logs endpoint is disabled.")
 
         routes.everything_below("/logs/", disabled)
         return
@@ -40,27 +40,27 @@ def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_L
 def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
     # The path has no dot segments any more: the route table redirects those. A null byte is the only trap left.
     if "\0" in path:
-        return answers.error(404, "404 page not found")
+        return responses.error(404, "404 page not found")
     full = os.path.join(folder, path)
     try:
         mode = os.stat(full).st_mode
         if stat.S_ISDIR(mode):
             if not url_path.endswith("/"):
-                return answers.redirect(quote(url_path.rsplit("/", 1)[-1]) + "/")
+                return responses.redirect(quote(url_path.rsplit("/", 1)[-1]) + "/")
             return web.Response(body=listing(full), headers={"Content-Type": "text/html; charset=utf-8"})
     except FileNotFoundError:
-        return answers.error(404, "404 page not found")
+        return responses.error(404, "404 page not found")
     except PermissionError:
-        return answers.error(403, "403 Forbidden")
+        return responses.error(403, "403 Forbidden")
     except OSError:
-        return answers.error(500, "500 Internal Server Error")
+        return responses.error(500, "500 Internal Server Error")
     if not stat.S_ISREG(mode):
         # A fifo or a device could be read for ever.
-        return answers.error(403, "403 Forbidden")
+        return responses.error(403, "403 Forbidden")
     try:
         return _File(full, headers={"Content-Type": file_type(full)})
     except OSError:
-        return answers.error(500, "500 Internal Server Error")
+        return responses.error(500, "500 Internal Server Error")
 
 
 def file_type(path: str) -> str:

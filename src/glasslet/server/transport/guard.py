@@ -38,7 +38,7 @@ class ByteReceiver(Protocol):
     def cut(self, reason: str) -> None: ...
 
 
-class Connections:
+class ServerConnections:
     """The open connections of one listener."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
@@ -81,7 +81,7 @@ class Connections:
 class ConnectionGuard(asyncio.Protocol):
     """One connection. Heads are counted from the end of one answer to the start of the next request's handling."""
 
-    def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
+    def __init__(self, inner: asyncio.Protocol, connections: ServerConnections) -> None:
         self._inner = inner
         self._connections = connections
         self._limits = connections.limits

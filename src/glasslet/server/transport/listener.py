@@ -8,14 +8,19 @@ import ssl
 
 from aiohttp import web
 
-from glasslet.server.transport.guard import Connections
+from glasslet.server.transport.guard import ServerConnections
 
 
 class Listener:
     """Serves from `start` to `stop`. The socket is already listening; it is closed with the listener."""
 
     def __init__(
-        self, *, app: web.Application, sock: socket.socket, connections: Connections, tls: ssl.SSLContext | None = None
+        self,
+        *,
+        app: web.Application,
+        sock: socket.socket,
+        connections: ServerConnections,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._app = app
         self._sock = sock

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.server.access.authentication import AuthenticationChain, Refused, bearer_token
+from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
 from glasslet.server.access.authorization import subresources
 from glasslet.server.access.policy import AccessSettings, BadAccessSetting, build_access
-from glasslet.server.access.users import ANONYMOUS, Attributes, Credentials, User
+from glasslet.server.access.users import ANONYMOUS, Attributes, RequestCredentials, User
 
 ROWS = [row for row in json.loads(Path("tests/data/http.json").read_text())["rows"] if row["server"] == "10250"]
 
@@ -52,17 +52,17 @@ def test_undecodable_subprotocol_token_is_none(encoded: str) -> None:
 
 
 def test_tokens_never_show_in_a_repr() -> None:
-    assert "secret" not in repr(Credentials(token="secret"))
+    assert "secret" not in repr(RequestCredentials(token="secret"))
 
 
 class Says:
     """An authenticator with a fixed answer."""
 
-    def __init__(self, answer: User | Refused | None) -> None:
+    def __init__(self, answer: User | BadCredentials | None) -> None:
         self._answer = answer
 
-    async def authenticate(self, credentials: Credentials) -> User | None:
-        if isinstance(self._answer, Refused):
+    async def authenticate(self, credentials: RequestCredentials) -> User | None:
+        if isinstance(self._answer, BadCredentials):
             raise self._answer
         return self._answer
 
@@ -70,20 +70,22 @@ class Says:
 ALICE = User("alice")
 
 
-async def ask(*answers: User | Refused | None, anonymous: bool = False) -> User | None:
-    return await AuthenticationChain(ways=[Says(a) for a in answers], anonymous=anonymous).authenticate(Credentials())
+async def ask(*answers: User | BadCredentials | None, anonymous: bool = False) -> User | None:
+    return await AuthenticationChain(ways=[Says(a) for a in answers], anonymous=anonymous).authenticate(
+        RequestCredentials()
+    )
 
 
 async def test_refused_way_does_not_stop_the_next() -> None:
     # http.md: "a refused certificate or token is 401 unless the other kind succeeds"
-    user = await ask(Refused("bad certificate"), ALICE)
+    user = await ask(BadCredentials("bad certificate"), ALICE)
     assert user is not None
     assert user.name == "alice"
 
 
 async def test_refusal_beats_anonymous() -> None:
-    with pytest.raises(Refused):
-        await ask(Refused("bad token"), None, anonymous=True)
+    with pytest.raises(BadCredentials):
+        await ask(BadCredentials("bad token"), None, anonymous=True)
 
 
 async def test_nobody_is_anonymous_only_when_allowed() -> None:
@@ -120,4 +122,4 @@ async def test_webhook_mode_asks_the_given_judge() -> None:
 
 
 async def test_nothing_configured_lets_nobody_in() -> None:
-    assert await build_access(settings()).authentication.authenticate(Credentials()) is None
+    assert await build_access(settings()).authentication.authenticate(RequestCredentials()) is None

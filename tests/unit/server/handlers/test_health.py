@@ -6,7 +6,7 @@ import pytest
 
 from glasslet.server.handlers.health import syncloop_check
 from glasslet.server.health_report import report, single
-from glasslet.server.sources import PING, HealthCheck
+from glasslet.server.protocols import PING, HealthCheck
 
 SICK = HealthCheck("syncloop", lambda: "it stands still")
 

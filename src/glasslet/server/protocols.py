@@ -12,7 +12,7 @@ from glasslet.runtime.model import ObservedPod
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class SessionStreams:
     """What an exec or attach session carries."""
 
     stdin: bool = False
@@ -46,10 +46,10 @@ class StreamSource(Protocol):
 
     All raise StreamRefused, or a RuntimeCallError of the runtime."""
 
-    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: Streams) -> str:
+    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: SessionStreams) -> str:
         """Runs a command."""
 
-    async def attach_url(self, pod: Pod, container: str, streams: Streams) -> str:
+    async def attach_url(self, pod: Pod, container: str, streams: SessionStreams) -> str:
         """Joins the main process; whether there is a terminal is the container's matter."""
 
     async def port_forward_url(self, pod: Pod, ports: Sequence[int]) -> str:
@@ -90,7 +90,7 @@ PING = HealthCheck("ping", lambda: None)
 """Passes as long as somebody answers."""
 
 
-class Metrics(Protocol):
+class MetricsPage(Protocol):
     """One endpoint's metrics as text."""
 
     def expose(self) -> bytes: ...

@@ -13,17 +13,17 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from glasslet.server import answers
-from glasslet.server.access.authentication import AuthenticationChain, Refused, bearer_token
+from glasslet.server import responses
+from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
 from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below
-from glasslet.server.access.users import Credentials
-from glasslet.server.routing import Redirect, Refusal, RouteTable, Service
-from glasslet.server.transport.guard import Connections
+from glasslet.server.access.users import RequestCredentials
+from glasslet.server.routing import Redirect, Refusal, RouteGroup, RouteTable
+from glasslet.server.transport.guard import ServerConnections
 from glasslet.telemetry.metrics.http import RequestKind
 
 log = logging.getLogger(__name__)
 
-CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections", Connections)
+CONNECTIONS: web.AppKey[ServerConnections] = web.AppKey("connections", ServerConnections)
 GLASS = "/glass"
 
 
@@ -41,7 +41,7 @@ class Access:
     authorization: RequestAuthorizer
 
 
-class Gate:
+class RequestPipeline:
     """Answers requests by a route table."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Gate:
         *,
         routes: RouteTable,
         buckets: frozenset[str],
-        connections: Connections,
+        connections: ServerConnections,
         metrics: RequestMetrics,
         access: Access | None,
     ) -> None:
@@ -64,10 +64,10 @@ class Gate:
         """An aiohttp middleware that asks its own routes; only what is below /glass goes on to aiohttp's router."""
 
         @web.middleware
-        async def gate(request: web.Request, handler: Any) -> web.StreamResponse:
+        async def passes(request: web.Request, handler: Any) -> web.StreamResponse:
             return await self._guarded(request, handler)
 
-        return gate
+        return passes
 
     async def _guarded(self, request: web.Request, glass: Any) -> web.StreamResponse:
         try:
@@ -102,7 +102,7 @@ class Gate:
                 self._connections.guard_of(request.protocol).abort()
         except ConnectionError:
             log.debug("Client left before the answer was out", extra={"path": path})
-        return answers.TakenOver()
+        return responses.TakenOver()
 
     async def _answer(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
         try:
@@ -111,25 +111,25 @@ class Gate:
             raise
         except Exception:
             log.exception("Request failed", extra={"method": request.method, "path": path})
-            return answers.error(500, "Internal Error: see the log of the kubelet")
+            return responses.error(500, "Internal Error: see the log of the kubelet")
 
     async def _route(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
         of_glass = is_below(path, GLASS) and self._access is not None and request.match_info.http_exception is None
         found = None if of_glass else self._routes.find(path)
         if isinstance(found, Redirect):
             query = f"?{request.query_string}" if request.query_string else ""
-            return answers.redirect(quote(found.path) + query)
+            return responses.redirect(quote(found.path) + query)
         if found is None and not of_glass:
-            return answers.error(404, "404 page not found")
+            return responses.error(404, "404 page not found")
         if self._access is not None and (refused := await self._refusal(request, path, self._access)) is not None:
             return refused
         if of_glass:
             response: web.StreamResponse = await glass(request)
             return response
-        if isinstance(found, Service):
+        if isinstance(found, RouteGroup):
             choice = found.choose(path, request.method, request.headers.get("Accept"))
             if isinstance(choice, Refusal):
-                return answers.plain(choice.status, choice.body, choice.headers)
+                return responses.plain(choice.status, choice.body, choice.headers)
             return await choice.handler(request, choice.parameters)
         assert found is not None
         assert not isinstance(found, Redirect)
@@ -138,25 +138,25 @@ class Gate:
     async def _refusal(self, request: web.Request, path: str, access: Access) -> web.Response | None:
         try:
             user = await access.authentication.authenticate(credentials_of(request))
-        except Refused as refused:
+        except BadCredentials as refused:
             log.info("Unauthenticated request", extra={"path": path, "reason": str(refused)})
-            return answers.plain(401, "Unauthorized")
+            return responses.plain(401, "Unauthorized")
         if user is None:
-            return answers.plain(401, "Unauthorized")
+            return responses.plain(401, "Unauthorized")
         match await access.authorization.check(user, request.method, path):
             case None:
                 return None
             case Denied(status, body):
                 log.info("Request denied", extra={"user": user.name, "method": request.method, "path": path})
-                return answers.plain(status, body)
+                return responses.plain(status, body)
 
 
-def credentials_of(request: web.Request) -> Credentials:
+def credentials_of(request: web.Request) -> RequestCredentials:
     """What the request brings to say who asks."""
     tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
     certificate: Mapping[str, object] | None = tls.getpeercert() if tls is not None else None
     protocols = (p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
-    return Credentials(certificate, bearer_token(request.headers.get("Authorization"), protocols))
+    return RequestCredentials(certificate, bearer_token(request.headers.get("Authorization"), protocols))
 
 
 def metric_bucket(path: str, buckets: frozenset[str]) -> str:
