@@ -24,9 +24,9 @@ from glasslet.podspec.demand import pod_demand
 from glasslet.record.store import Record
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout, parse_name
+from glasslet.resources.limits import settings
 from glasslet.resources.pod_cgroups import PodCgroups
-from glasslet.resources.settings import settings
-from glasslet.resources.values_pod import PodRules, limits_of_pod
+from glasslet.resources.pod_limits import PodRules, limits_of_pod
 
 RULES = PodRules(pids_limit=1000)
 

@@ -16,9 +16,9 @@ from glasslet.record.store import Record
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout
 from glasslet.resources.pod_cgroups import PodCgroups
+from glasslet.resources.pod_limits import PodRules
 from glasslet.resources.qos_cgroups import QoSCgroups
-from glasslet.resources.values_pod import PodRules
-from glasslet.resources.values_qos import QoSRules
+from glasslet.resources.qos_limits import QoSRules
 from tests.builders.podspec import pod_of
 from tests.fakes.cgroups import FoldersV1
 

@@ -19,7 +19,7 @@ from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout, parse_name
 from glasslet.resources.own_cgroup import OwnCgroup
 from glasslet.resources.pod_cgroups import PodCgroups
-from glasslet.resources.values_pod import PodRules
+from glasslet.resources.pod_limits import PodRules
 from tests.builders.podspec import pod_of
 from tests.component.cgroup_world import Durations
 from tests.fakes.cgroups import RealRoot, real_root

@@ -11,10 +11,11 @@ from glasslet.assembly.clients import APIClients
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.host.machine import capacity_of
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.contributions import Contributions
 from glasslet.node.facts import FactKeeper
-from glasslet.node.host_probe import HostProbe, capacity_of
+from glasslet.node.host_probe import HostProbe
 from glasslet.node.initial import initial_node
 from glasslet.node.inputs import HostFacts, NodeInputs
 from glasslet.node.reporting import NodeReporting

@@ -21,6 +21,7 @@ from glasslet.kubeapi.event_recorder import EventRecorder
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.recorder import current_scope
 from glasslet.record.store import Record
+from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.telemetry.metrics.agent import Gate
 from glasslet.telemetry.metrics.catalog import Metrics
@@ -56,6 +57,11 @@ class Foundation:
     def options(self) -> Options:
         """What only flags say."""
         return self.loaded.options
+
+    @property
+    def memory_throttling_factor(self) -> float | None:
+        """None where memory is not throttled: gate MemoryQoS off, or cgroup v1."""
+        return memory_throttling_factor(self.configuration, self.loaded.gates, cgroup_v2=self.machine.cgroup_v2)
 
 
 def log_fields() -> dict[str, object]:

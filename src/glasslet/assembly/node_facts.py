@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from glasslet.api.quantity import Quantity
-from glasslet.assembly.cgroups import memory_for_pods, memory_throttling_factor
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.resolver import ResolverSource, resolver_limits
-from glasslet.node.allocatable import allocatable
 from glasslet.podspec.request import NodeFacts, ResolverFile
+from glasslet.resources.node_share import machine_allocatable, machine_for_pods
 from glasslet.runtime.model import RuntimeHandler
-
-
-def machine_allocatable(foundation: Foundation) -> dict[str, Quantity]:
-    """CPU and memory of the machine without what is reserved and what eviction keeps free."""
-    configuration, machine = foundation.configuration, foundation.machine
-    capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
-    reserved = (configuration.kube_reserved, configuration.system_reserved)
-    return allocatable(capacity, reserved, configuration.eviction_hard)
 
 
 def tell_resolver_limits(foundation: Foundation) -> None:
@@ -58,7 +48,7 @@ class PodNodeFacts:
             pod_logs_dir=configuration.pod_logs_dir,
             host_ips=self._host_ips,
             memory_capacity=machine.memory_capacity,
-            allocatable=machine_allocatable(self._foundation),
+            allocatable=machine_allocatable(configuration, machine),
             cluster_dns=tuple(configuration.cluster_dns),
             cluster_domain=configuration.cluster_domain,
             resolver=resolver,
@@ -72,8 +62,8 @@ class PodNodeFacts:
             swap_capacity=machine.swap_capacity,
             swap_controller=machine.swap_controller,
             limited_swap=configuration.memory_swap.swap_behavior == "LimitedSwap",
-            memory_throttling_factor=memory_throttling_factor(self._foundation),
-            memory_for_pods=memory_for_pods(self._foundation),
+            memory_throttling_factor=self._foundation.memory_throttling_factor,
+            memory_for_pods=machine_for_pods(configuration, machine)["memory"].value(),
             selinux=machine.selinux,
             recursive_read_only_handlers=frozenset(h.name for h in self._handlers if h.recursive_read_only_mounts),
         )

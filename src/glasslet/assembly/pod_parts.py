@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
-from glasslet.assembly.node_facts import PodNodeFacts, machine_allocatable
+from glasslet.assembly.node_facts import PodNodeFacts
 from glasslet.assembly.pod_files import build_pod_files
 from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_volumes
 from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.mounts.syscalls import Mounts
+from glasslet.resources.node_share import machine_allocatable
 from glasslet.volumes.manager import VolumeManager
 
 
@@ -47,7 +48,7 @@ def _needs(sides: Sides, news: PodNews) -> ConfigurationNeeds:
     return ConfigurationNeeds(
         mounts=Mounts(),
         node=PodNodeFacts(foundation, sides.runtime, sides.host_ips),
-        allocatable_memory=lambda: machine_allocatable(foundation)["memory"].value(),
+        allocatable_memory=lambda: machine_allocatable(foundation.configuration, foundation.machine)["memory"].value(),
         on_change=lambda uid: news.workers.refresh(uid),
         on_change_of_all=lambda: news.workers.refresh_all(),
         annotations=lambda: cluster.node.current().metadata.annotations if cluster is not None else {},

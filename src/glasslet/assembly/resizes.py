@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
-from glasslet.assembly.cgroups import resources_for_pods
 from glasslet.assembly.foundation import Foundation
 from glasslet.pods.collaborators import Admit
 from glasslet.pods.resize.allocations import Allocations
@@ -16,6 +15,7 @@ from glasslet.pods.resize.files import ResizeFiles
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import swap_limit
+from glasslet.resources.node_share import machine_for_pods
 
 FIRST_RETRY = 30.0
 RETRY = 180.0
@@ -63,7 +63,13 @@ def build_resizes(
     )
 
     def judge(wanted: Pod, allocated: Pod, others: Sequence[Pod]) -> Decision:
-        return decide(wanted, allocated, rules, resources_for_pods(foundation), lambda pod: admission(pod, others))
+        return decide(
+            wanted,
+            allocated,
+            rules,
+            machine_for_pods(configuration, foundation.machine),
+            lambda pod: admission(pod, others),
+        )
 
     kept = ResizeFiles(folder=foundation.root.root_dir, threads=foundation.threads, finding=foundation.record.finding)
     allocations = Allocations(

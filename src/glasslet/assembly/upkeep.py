@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from glasslet.assembly.cgroups import build_orphans
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.image_collection import build_image_collection
 from glasslet.assembly.known_pods import KnownPods
@@ -18,6 +17,7 @@ from glasslet.assembly.volumes import build_claim_usage
 from glasslet.glass.stuck_watch import ProgressWatch
 from glasslet.pods.upkeep.orphan_folders import OrphanFolders
 from glasslet.pods.upkeep.remains import Remains
+from glasslet.resources.orphan_cgroups import OrphanCgroups
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
 from glasslet.runtime.garbage.reporting import CollectionReporting
@@ -42,6 +42,7 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     images = build_image_collection(foundation, runtime, workers.snapshot)
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
+    known = KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers)
     garbage = GarbageCollector(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
@@ -53,7 +54,7 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     )
     folders = OrphanFolders(
         folders=parts.files,
-        pods=KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers),
+        pods=known,
         workers=workers,
         recorder=foundation.record,
         swept=foundation.metrics.pod_workers.folders_swept,
@@ -68,7 +69,7 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
         "orphaned pod folders": folders.run,
     }
     if cgroups.owned is not None:
-        services["orphaned cgroups"] = build_orphans(foundation, cgroups.owned, runtime.observed, desired, workers).run
+        services["orphaned cgroups"] = OrphanCgroups(cgroups=cgroups.owned, pods=known).run
     return Upkeep(garbage=garbage, image_garbage=images, progress=progress, services=services)
 
 

@@ -89,6 +89,12 @@ def resolve_name(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
+def capacity_of(path: str) -> int:
+    """Bytes of the file system that holds `path`. Raises OSError."""
+    stat = os.statvfs(path)
+    return stat.f_blocks * stat.f_frsize
+
+
 def _memory_info(text: str) -> dict[str, int]:
     found = {}
     for line in text.split("\n"):

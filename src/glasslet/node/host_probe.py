@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-from glasslet.host.machine import look_up_node_ips, resolve_name
+from glasslet.host.machine import capacity_of, look_up_node_ips, resolve_name
 from glasslet.node.settings import NodeSettings
 
 _HUGE_PAGES = re.compile(r"hugepages-([0-9]+)kB")
@@ -48,12 +47,6 @@ class HostProbe:
                 size = int(match[1]) * 1024
                 found[size] = size * _number(entry / "nr_hugepages")
         return found
-
-
-def capacity_of(path: str) -> int:
-    """Bytes of the file system that holds `path`. Raises OSError."""
-    stat = os.statvfs(path)
-    return stat.f_blocks * stat.f_frsize
 
 
 def _number(path: Path) -> int:

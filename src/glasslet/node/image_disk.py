@@ -6,8 +6,8 @@ import logging
 from functools import partial
 from typing import Protocol
 
+from glasslet.host.machine import capacity_of
 from glasslet.host.threads import HostThreads
-from glasslet.node.host_probe import capacity_of
 from glasslet.node.inputs import NodeEvent
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError

@@ -10,8 +10,8 @@ from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.quantity import Quantity
 from glasslet.podspec.pod_level import Amounts, pod_level_limit, pod_limits, pod_requests
 from glasslet.podspec.qos import qos_class
-from glasslet.resources.huge_pages import page_size
-from glasslet.resources.limits import PodDemand
+from glasslet.resources.kernel_amounts import page_size
+from glasslet.resources.pod_limits import PodDemand
 
 _NONE = Decimal(0)
 

@@ -20,8 +20,7 @@ from glasslet.podspec.pod_level import (
 )
 from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, is_node_critical, qos_class
 from glasslet.podspec.request import NodeFacts
-from glasslet.resources.cpu import cpu_quota, cpu_shares
-from glasslet.resources.huge_pages import page_size, page_size_name
+from glasslet.resources.kernel_amounts import cpu_quota, cpu_shares, page_size, page_size_name
 from glasslet.runtime.spec import Resources
 
 OOM_GUARANTEED = -997

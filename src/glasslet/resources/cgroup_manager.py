@@ -13,8 +13,7 @@ from glasslet.host.cgroups.processes import kill_processes
 from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
-from glasslet.resources.limits import Limits
-from glasslet.resources.settings import settings
+from glasslet.resources.limits import CgroupLimits, settings
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +69,12 @@ class CgroupManager:
         """What is not there of it."""
         return self._tree.missing(path)
 
-    async def create(self, path: str, limits: Limits) -> OSError | None:
+    async def create(self, path: str, limits: CgroupLimits) -> OSError | None:
         """Makes it if need be, and sets its limits. A limit that was refused is no failure, as upstream: it is given
         back."""
         return await self._timed("create", path, lambda: self._create(path, limits))
 
-    async def update(self, path: str, limits: Limits) -> None:
+    async def update(self, path: str, limits: CgroupLimits) -> None:
         """Sets limits of one that is there."""
         await self._timed("update", path, lambda: self._write(path, limits))
 
@@ -101,7 +100,7 @@ class CgroupManager:
         file = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
         return int(await self._run(path, lambda: self._tree.read(path, "memory", file)))
 
-    def _create(self, path: str, limits: Limits) -> OSError | None:
+    def _create(self, path: str, limits: CgroupLimits) -> OSError | None:
         self._tree.create(path)
         try:
             self._write(path, limits)
@@ -109,7 +108,7 @@ class CgroupManager:
             return error
         return None
 
-    def _write(self, path: str, limits: Limits) -> None:
+    def _write(self, path: str, limits: CgroupLimits) -> None:
         self._tree.write(path, settings(limits, version=self._tree.version, page_sizes=self._page_sizes))
 
     async def _kill_and_remove(self, path: str) -> None:

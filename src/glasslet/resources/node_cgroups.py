@@ -10,13 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from msgspec import Struct
-
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import CgroupManager
-from glasslet.resources.layout import CgroupLayout, CgroupName, cgroupfs_path, in_brackets, parse_name
-from glasslet.resources.limits import Limits
+from glasslet.resources.layout import CgroupName, cgroupfs_path, in_brackets, parse_name
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.node_rules import NodeRules, Reservation
 from glasslet.resources.qos_cgroups import QoSCgroups
 
 logger = logging.getLogger(__name__)
@@ -31,26 +30,6 @@ NodeEvents = Callable[[str, str, str], None]
 
 class CgroupSetupFailed(Exception):
     """The agent cannot start: its cgroups are not as they must be."""
-
-
-class Reservation(Struct, frozen=True, kw_only=True):
-    """A cgroup of others with what is reserved for them. `side`: System or Kube. `limits` None: nothing is reserved,
-    though it is to be enforced."""
-
-    side: str
-    path: str
-    limits: Limits | None
-    compressible_only: bool = False
-
-
-class NodeRules(Struct, frozen=True, kw_only=True):
-    """`layout` None: without a tree of pod cgroups (cgroupsPerQOS false); then `root` alone is limited, if there is
-    one. `limits`: of all pods together."""
-
-    layout: CgroupLayout | None
-    root: CgroupName = ()
-    limits: Limits
-    reservations: tuple[Reservation, ...] = ()
 
 
 class NodeCgroups:
@@ -82,7 +61,7 @@ class NodeCgroups:
             await self._enforce(reservation)
 
     async def run(self) -> None:
-        """Limits what all pods are in, again and again until it worked. The root cgroup cannot be limited."""
+        """CgroupLimits what all pods are in, again and again until it worked. The root cgroup cannot be limited."""
         if not self._name:
             return
         while not await self._limit():
@@ -104,7 +83,7 @@ class NodeCgroups:
         try:
             await self._manager.update(self._path, self._rules.limits)
         except OSError as error:
-            text = f"Failed to update Node Allocatable Limits {in_brackets(self._name)}: {error}"
+            text = f"Failed to update Node Allocatable CgroupLimits {in_brackets(self._name)}: {error}"
             self._events("Warning", _FAILED, text)
             return False
         self._events("Normal", _ENFORCED, "Updated Node Allocatable limit across pods")
@@ -115,10 +94,10 @@ class NodeCgroups:
         try:
             if problem := self._problem(reservation):
                 raise CgroupSetupFailed(problem)
-            await self._manager.update(path, reservation.limits or Limits())
+            await self._manager.update(path, reservation.limits or CgroupLimits())
         except (OSError, CgroupSetupFailed) as error:
             kind = "Reserved Compressible" if reservation.compressible_only else "Reserved"
-            text = f'Failed to enforce {side} {kind} Cgroup Limits on "{path}": {error}'
+            text = f'Failed to enforce {side} {kind} Cgroup CgroupLimits on "{path}": {error}'
             self._events("Warning", _FAILED, text)
             raise CgroupSetupFailed(text) from error
         self._events("Normal", _ENFORCED, f"Updated limits on {side.lower()} reserved cgroup {path}")

@@ -17,10 +17,10 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFindings
 from glasslet.resources.cgroup_manager import CgroupManager
-from glasslet.resources.cpu import MIN_SHARES
+from glasslet.resources.kernel_amounts import MIN_SHARES
 from glasslet.resources.layout import CgroupLayout, CgroupNameInvalid
-from glasslet.resources.limits import Limits, PodDemand
-from glasslet.resources.values_pod import PodRules, limits_of_pod, unlimited_where_silent, widest
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.pod_limits import PodDemand, PodRules, limits_of_pod, unlimited_where_silent, widest
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class PodCgroups:
         self._refused.over(pod_ref(pod).uid)
         self._changed()
 
-    async def _change(self, pod: Pod, limits: Limits) -> None:
+    async def _change(self, pod: Pod, limits: CgroupLimits) -> None:
         path = self.path(pod)
         async with self._alone(pod_ref(pod).uid):
             await self._manager.update(path, limits)
@@ -129,7 +129,7 @@ class PodCgroups:
 
     async def reduce(self, path: str) -> None:
         """Leaves as little CPU as there can be to whatever runs there."""
-        await self._manager.update(path, Limits(cpu_shares=MIN_SHARES))
+        await self._manager.update(path, CgroupLimits(cpu_shares=MIN_SHARES))
 
     def _any_class(self, uid: PodUID) -> list[str]:
         """Where the pod's cgroup may be: an agent that did not make it does not know the class."""
@@ -146,3 +146,20 @@ class PodCgroups:
             lock, users = self._busy.pop(uid)
             if users > 1:
                 self._busy[uid] = lock, users - 1
+
+
+class RuntimeDefaultCgroups:
+    """Pods whose cgroups the runtime makes, below its own default parent (cgroupsPerQOS false)."""
+
+    async def ensure(self, pod: Pod) -> str:
+        """No parent is given to the sandbox."""
+        return ""
+
+    async def widen(self, old: Pod, new: Pod) -> None:
+        """Only the containers have limits."""
+
+    async def adjust(self, pod: Pod) -> None:
+        """Only the containers have limits."""
+
+    async def remove(self, ref: PodRef) -> None:
+        """The runtime removes its own cgroups."""

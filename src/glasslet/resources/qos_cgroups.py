@@ -10,8 +10,9 @@ from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout
-from glasslet.resources.limits import Limits, PodDemand
-from glasslet.resources.values_qos import QoSRules, limits_of_classes, raised_to_use
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.pod_limits import PodDemand
+from glasslet.resources.qos_limits import QoSRules, limits_of_classes, raised_to_use
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class QoSCgroups:
         self._pods = pods
         self._recorder = recorder
         self._news = asyncio.Event()
-        self._written: dict[str, Limits] = {}
+        self._written: dict[str, CgroupLimits] = {}
 
     def changed(self) -> None:
         """Pods came or went: update soon."""
@@ -48,7 +49,7 @@ class QoSCgroups:
     async def create(self) -> None:
         """Makes them where they are not there. Raises OSError."""
         for qos, limits in limits_of_classes(self._pods(), self._rules).items():
-            if limits != Limits():
+            if limits != CgroupLimits():
                 refused = await self._manager.create(self._paths[qos], limits)
                 if refused is not None:
                     raise refused
@@ -77,10 +78,10 @@ class QoSCgroups:
         for qos, error in failed.items():
             logger.warning("QoS cgroup not updated", extra={"cgroup": self._paths[qos], "error": str(error)})
 
-    async def _write(self, wanted: dict[str, Limits]) -> dict[str, OSError]:
+    async def _write(self, wanted: dict[str, CgroupLimits]) -> dict[str, OSError]:
         failed = {}
         for qos, limits in wanted.items():
-            if limits == self._written.get(qos, Limits()):
+            if limits == self._written.get(qos, CgroupLimits()):
                 continue
             self._written.pop(qos, None)
             try:
@@ -91,7 +92,7 @@ class QoSCgroups:
                 self._written[qos] = limits
         return failed
 
-    async def _usage(self, wanted: dict[str, Limits]) -> dict[str, int]:
+    async def _usage(self, wanted: dict[str, CgroupLimits]) -> dict[str, int]:
         usage = {}
         for qos, limits in wanted.items():
             if limits.memory is not None:

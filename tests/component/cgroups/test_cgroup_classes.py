@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.resources.values_qos import QoSRules
+from glasslet.resources.qos_limits import QoSRules
 from tests.builders.podspec import pod_of
 from tests.component.cgroup_world import World, best_effort, burstable
 from tests.fakes.background import in_background

@@ -19,13 +19,14 @@ from glasslet.podspec.demand import pod_demand
 from glasslet.record.store import Record
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout, parse_name
-from glasslet.resources.limits import Limits
-from glasslet.resources.node_cgroups import NodeCgroups, NodeRules
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.node_cgroups import NodeCgroups
+from glasslet.resources.node_rules import NodeRules
 from glasslet.resources.orphan_cgroups import OrphanCgroups
 from glasslet.resources.pod_cgroups import PodCgroups
+from glasslet.resources.pod_limits import PodRules
 from glasslet.resources.qos_cgroups import QoSCgroups
-from glasslet.resources.values_pod import PodRules
-from glasslet.resources.values_qos import QoSRules
+from glasslet.resources.qos_limits import QoSRules
 from tests.builders.podspec import pod_of
 from tests.component.cgroup_world import Durations, KnownPods
 from tests.component.volume_world import Killed, SteppingThreads, Steps
@@ -83,7 +84,9 @@ class Agent:
             pods=lambda: [pod_demand(pod) for pod in pods],
             recorder=record,
         )
-        rules = NodeRules(layout=layout, root=layout.root, limits=Limits(cpu_shares=2048, memory=4096 * MI, pids=999))
+        rules = NodeRules(
+            layout=layout, root=layout.root, limits=CgroupLimits(cpu_shares=2048, memory=4096 * MI, pids=999)
+        )
         self.node = NodeCgroups(
             manager=manager, rules=rules, classes=classes, events=lambda *words: None, recorder=record
         )

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from glasslet.resources.layout import CgroupLayout, parse_name
-from glasslet.resources.limits import Limits
-from glasslet.resources.node_cgroups import CgroupSetupFailed, NodeCgroups, NodeRules, Reservation
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.node_cgroups import CgroupSetupFailed, NodeCgroups
+from glasslet.resources.node_rules import NodeRules, Reservation
 from tests.component.cgroup_world import World
 from tests.fakes.background import in_background
 
@@ -26,7 +27,11 @@ def world(tmp_path: Path) -> World:
 
 
 def node(world: World, told: Told, **changes: Any) -> NodeCgroups:
-    rules = {"layout": world.layout, "root": world.layout.root, "limits": Limits(cpu_shares=2048, memory=5000, pids=70)}
+    rules = {
+        "layout": world.layout,
+        "root": world.layout.root,
+        "limits": CgroupLimits(cpu_shares=2048, memory=5000, pids=70),
+    }
     made = NodeRules(**(rules | changes))
     return NodeCgroups(
         manager=world.manager,
@@ -48,7 +53,7 @@ async def test_a_start_makes_kubepods_and_its_classes(world: World) -> None:
 async def test_limits_of_an_earlier_agent_are_replaced(world: World) -> None:
     told: Told = []
     await node(world, []).start()
-    again = node(world, told, limits=Limits(cpu_shares=4096))
+    again = node(world, told, limits=CgroupLimits(cpu_shares=4096))
     await again.start()
     await again.run()
     assert world.shares("/kubepods") == "4096"
@@ -66,7 +71,7 @@ async def test_limits_that_pods_are_above_are_tried_each_minute(world: World) ->
     async with in_background(agent.run):
         await asyncio.sleep(90)
         assert [reason for _, reason, _ in told] == ["FailedNodeAllocatableEnforcement"] * 2
-        assert told[0][2].startswith('Failed to update Node Allocatable Limits ["kubepods"]: ')
+        assert told[0][2].startswith('Failed to update Node Allocatable CgroupLimits ["kubepods"]: ')
         world.machine.refused.clear()
         await asyncio.sleep(60)
         assert told[-1][1] == "NodeAllocatableEnforced"
@@ -95,7 +100,7 @@ async def test_classes_that_cannot_be_made_stop_the_start(world: World) -> None:
         await node(world, []).start()
 
 
-SYSTEM = Reservation(side="System", path="/system", limits=Limits(memory=900, cpu_shares=512))
+SYSTEM = Reservation(side="System", path="/system", limits=CgroupLimits(memory=900, cpu_shares=512))
 
 
 async def test_reservations_are_enforced_on_cgroups_that_are_there(world: World) -> None:
@@ -111,8 +116,8 @@ async def test_reservations_are_enforced_on_cgroups_that_are_there(world: World)
 async def test_a_reservation_without_its_cgroup_stops_the_start(world: World, compressible: bool, words: str) -> None:
     # behaviours.md §17: "for the reserved cgroups the kubelet exits"
     told: Told = []
-    kube = Reservation(side="Kube", path="/kube", limits=Limits(), compressible_only=compressible)
-    problem = f'Failed to enforce Kube {words} Cgroup Limits on "/kube": cgroup ["kube"] has some missing paths: '
+    kube = Reservation(side="Kube", path="/kube", limits=CgroupLimits(), compressible_only=compressible)
+    problem = f'Failed to enforce Kube {words} Cgroup CgroupLimits on "/kube": cgroup ["kube"] has some missing paths: '
     with pytest.raises(CgroupSetupFailed) as caught:
         await node(world, told, reservations=(kube,)).start()
     assert str(caught.value).startswith(problem)

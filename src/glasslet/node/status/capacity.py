@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from glasslet.api.quantity import Format, Quantity
 from glasslet.api.resource_names import is_extended
-from glasslet.node.allocatable import allocatable
 from glasslet.node.inputs import HostFacts, NodeInputs
 from glasslet.node.settings import NodeSettings
+from glasslet.resources.allocatable import allocatable
 
 Resources = Mapping[str, Quantity]
 _NONE_LEFT = Quantity(0)

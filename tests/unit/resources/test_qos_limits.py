@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from glasslet.resources.limits import Limits, PodDemand
-from glasslet.resources.settings import settings
-from glasslet.resources.values_qos import QoSRules, limits_of_classes, raised_to_use
+from glasslet.resources.limits import CgroupLimits, settings
+from glasslet.resources.pod_limits import PodDemand
+from glasslet.resources.qos_limits import QoSRules, limits_of_classes, raised_to_use
 
 MI, GI = 2**20, 2**30
 GUARANTEED = PodDemand(uid="g", qos="Guaranteed", cpu_request=2000, memory_request=GI)
@@ -18,7 +18,7 @@ def test_burstable_has_the_shares_of_its_pods_and_best_effort_the_least() -> Non
     found = limits_of_classes((*ALL, BURSTABLE), QoSRules())
     assert found["Burstable"].cpu_shares == 1024
     assert found["BestEffort"].cpu_shares == 2
-    assert found["Guaranteed"] == Limits()
+    assert found["Guaranteed"] == CgroupLimits()
 
 
 def test_burstable_without_pods_has_the_least_shares() -> None:
@@ -51,7 +51,11 @@ def test_more_requested_than_there_is_leaves_the_least() -> None:
 
 
 def test_a_limit_below_the_present_use_becomes_it() -> None:
-    wanted = {"Burstable": Limits(memory=100), "BestEffort": Limits(memory=100), "Guaranteed": Limits()}
+    wanted = {
+        "Burstable": CgroupLimits(memory=100),
+        "BestEffort": CgroupLimits(memory=100),
+        "Guaranteed": CgroupLimits(),
+    }
     found = raised_to_use(wanted, {"Burstable": 150, "BestEffort": 50})
     assert (found["Burstable"].memory, found["BestEffort"].memory) == (150, 100)
 

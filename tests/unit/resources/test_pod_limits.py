@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from glasslet.podspec.demand import pod_demand
-from glasslet.resources.cpu import cpu_weight
-from glasslet.resources.limits import Limits
-from glasslet.resources.settings import settings
-from glasslet.resources.values_pod import PodRules, limits_of_pod, unlimited_where_silent, widest
+from glasslet.resources.kernel_amounts import cpu_weight
+from glasslet.resources.limits import CgroupLimits, settings
+from glasslet.resources.pod_limits import PodRules, limits_of_pod, unlimited_where_silent, widest
 from tests.builders.podspec import pod_of
 
 MI = 2**20
@@ -28,11 +27,11 @@ def container(
     return {"resources": {"requests": requests or {}, "limits": limits or {}}, **more}
 
 
-def limits_for(*containers: dict[str, Any], rules: PodRules | None = None, **spec: Any) -> Limits:
+def limits_for(*containers: dict[str, Any], rules: PodRules | None = None, **spec: Any) -> CgroupLimits:
     return limits_of_pod(pod_demand(pod_of(*containers, **spec)), rules or PodRules())
 
 
-def files(limits: Limits, version: int, page_sizes: tuple[int, ...] = ()) -> dict[str, str]:
+def files(limits: CgroupLimits, version: int, page_sizes: tuple[int, ...] = ()) -> dict[str, str]:
     return {setting.file: setting.value for setting in settings(limits, version=version, page_sizes=page_sizes)}
 
 
@@ -157,15 +156,19 @@ def test_a_period_waits_for_its_quota() -> None:
 
 
 def test_a_resized_pod_has_as_much_as_either_side_until_its_containers_have_changed() -> None:
-    small = Limits(cpu_shares=100, cpu_quota=10_000, cpu_period=100_000, memory=64, pids=7)
-    large = Limits(cpu_shares=50, cpu_quota=50_000, cpu_period=100_000, memory=32)
-    assert widest(small, large) == Limits(cpu_shares=100, cpu_quota=50_000, cpu_period=100_000, memory=64)
+    small = CgroupLimits(cpu_shares=100, cpu_quota=10_000, cpu_period=100_000, memory=64, pids=7)
+    large = CgroupLimits(cpu_shares=50, cpu_quota=50_000, cpu_period=100_000, memory=32)
+    assert widest(small, large) == CgroupLimits(cpu_shares=100, cpu_quota=50_000, cpu_period=100_000, memory=64)
 
 
 def test_a_limit_that_one_side_does_not_have_is_none_in_between() -> None:
-    limited = Limits(cpu_shares=100, cpu_quota=10_000, cpu_period=100_000, memory=64)
-    assert widest(limited, Limits(cpu_shares=2)) == Limits(cpu_shares=100, cpu_quota=-1, cpu_period=100_000, memory=-1)
+    limited = CgroupLimits(cpu_shares=100, cpu_quota=10_000, cpu_period=100_000, memory=64)
+    assert widest(limited, CgroupLimits(cpu_shares=2)) == CgroupLimits(
+        cpu_shares=100, cpu_quota=-1, cpu_period=100_000, memory=-1
+    )
 
 
 def test_a_limit_that_a_resize_takes_away_is_lifted() -> None:
-    assert unlimited_where_silent(Limits(cpu_shares=2, pids=7)) == Limits(cpu_shares=2, cpu_quota=-1, memory=-1)
+    assert unlimited_where_silent(CgroupLimits(cpu_shares=2, pids=7)) == CgroupLimits(
+        cpu_shares=2, cpu_quota=-1, memory=-1
+    )

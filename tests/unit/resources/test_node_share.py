@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from glasslet.api.quantity import Quantity
-from glasslet.resources.limits import Limits
-from glasslet.resources.values_node import (
-    for_pods,
-    limits_of_node,
-    limits_of_reservation,
-    over_reserved,
-    reservations,
-)
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.node_rules import limits_of_node, limits_of_reservation
+from glasslet.resources.node_share import for_pods, over_reserved, reservations
 
 MI, GI = 2**20, 2**30
 CAPACITY = {
@@ -25,7 +20,7 @@ def test_pods_have_the_capacity_less_both_reservations() -> None:
     # behaviours.md §16: "kubepods: shares, memory limit, pids and hugetlb from capacity - kubeReserved - systemReserved
     # when `pods` is enforced (eviction threshold not subtracted), else from capacity"
     reserved = reservations({"cpu": "500m", "memory": "1Gi", "pid": "768"}, {"cpu": "500m", "memory": "1Gi"})
-    assert limits_of_node(for_pods(CAPACITY, reserved)) == Limits(
+    assert limits_of_node(for_pods(CAPACITY, reserved)) == CgroupLimits(
         cpu_shares=3072, memory=6 * GI, pids=32_000, huge_pages={2 * MI: 64 * MI}
     )
     assert limits_of_node(for_pods(CAPACITY, ())).memory == 8 * GI
@@ -57,8 +52,8 @@ def test_a_reservation_limits_memory_processes_and_cpu() -> None:
     # -compressible variants only CPU."
     amounts = {"cpu": Quantity(1), "memory": Quantity(GI), "pid": Quantity(100), "ephemeral-storage": Quantity(GI)}
     full = limits_of_reservation(amounts, compressible_only=False)
-    assert full == Limits(cpu_shares=1024, memory=GI, pids=100)
-    assert limits_of_reservation(amounts, compressible_only=True) == Limits(cpu_shares=1024)
+    assert full == CgroupLimits(cpu_shares=1024, memory=GI, pids=100)
+    assert limits_of_reservation(amounts, compressible_only=True) == CgroupLimits(cpu_shares=1024)
 
 
 def test_a_reservations_memory_is_protected_where_that_is_on() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.resources.cpu import MIN_SHARES, cpu_shares
-from glasslet.resources.huge_pages import UNLIMITED_BYTES
+from glasslet.config.feature_gates import FeatureGates
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.resources.kernel_amounts import MIN_SHARES, UNLIMITED_BYTES, cpu_shares
 from glasslet.resources.layout import BEST_EFFORT, BURSTABLE, GUARANTEED
-from glasslet.resources.limits import Limits, PodDemand
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.pod_limits import PodDemand
 
 
 class QoSRules(Struct, frozen=True, kw_only=True):
@@ -24,16 +26,34 @@ class QoSRules(Struct, frozen=True, kw_only=True):
     memory_qos: bool = False
 
 
-def limits_of_classes(pods: Iterable[PodDemand], rules: QoSRules) -> dict[str, Limits]:
+def qos_rules(
+    configuration: KubeletConfiguration,
+    gates: FeatureGates,
+    page_sizes: tuple[int, ...],
+    *,
+    memory_for_pods: int,
+    memory_qos: bool,
+) -> QoSRules:
+    """The rules that the configuration sets. `memory_for_pods`: bytes of the machine less reservations."""
+    percent = configuration.qos_reserved.get("memory") if gates.enabled("QOSReserved") else None
+    return QoSRules(
+        page_sizes=page_sizes,
+        memory_reserve=int(percent.removesuffix("%")) if percent else None,
+        allocatable_memory=memory_for_pods,
+        memory_qos=memory_qos,
+    )
+
+
+def limits_of_classes(pods: Iterable[PodDemand], rules: QoSRules) -> dict[str, CgroupLimits]:
     """By class. Guaranteed pods are right below kubepods: its entry holds only what depends on pods."""
     pods = tuple(pods)
     memory = {qos: sum(pod.memory_request for pod in pods if pod.qos == qos) for qos in (GUARANTEED, BURSTABLE)}
     burstable_cpu = sum(pod.cpu_request for pod in pods if pod.qos == BURSTABLE)
     unlimited = dict.fromkeys(rules.page_sizes, UNLIMITED_BYTES)
     found = {
-        GUARANTEED: Limits(),
-        BURSTABLE: Limits(cpu_shares=cpu_shares(burstable_cpu), huge_pages=unlimited),
-        BEST_EFFORT: Limits(cpu_shares=MIN_SHARES, huge_pages=unlimited),
+        GUARANTEED: CgroupLimits(),
+        BURSTABLE: CgroupLimits(cpu_shares=cpu_shares(burstable_cpu), huge_pages=unlimited),
+        BEST_EFFORT: CgroupLimits(cpu_shares=MIN_SHARES, huge_pages=unlimited),
     }
     if rules.memory_qos:
         _protect(found, memory)
@@ -45,7 +65,7 @@ def limits_of_classes(pods: Iterable[PodDemand], rules: QoSRules) -> dict[str, L
     return found
 
 
-def raised_to_use(limits: Mapping[str, Limits], usage: Mapping[str, int]) -> dict[str, Limits]:
+def raised_to_use(limits: Mapping[str, CgroupLimits], usage: Mapping[str, int]) -> dict[str, CgroupLimits]:
     """Memory limits that the present use of a class forbids, raised to it: so at least it does not grow. `usage` in
     bytes, by class."""
     return {
@@ -54,6 +74,6 @@ def raised_to_use(limits: Mapping[str, Limits], usage: Mapping[str, int]) -> dic
     }
 
 
-def _protect(found: dict[str, Limits], memory: Mapping[str, int]) -> None:
+def _protect(found: dict[str, CgroupLimits], memory: Mapping[str, int]) -> None:
     found[BURSTABLE] = replace(found[BURSTABLE], memory_min=memory[BURSTABLE])
     found[GUARANTEED] = replace(found[GUARANTEED], memory_min=memory[GUARANTEED] + memory[BURSTABLE])

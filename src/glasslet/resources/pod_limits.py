@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
-from glasslet.resources.cpu import MIN_SHARES, QUOTA_PERIOD, UNLIMITED, cpu_quota, cpu_shares
+from glasslet.config.feature_gates import FeatureGates
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.resources.kernel_amounts import MIN_SHARES, QUOTA_PERIOD, UNLIMITED, cpu_quota, cpu_shares
 from glasslet.resources.layout import BEST_EFFORT
-from glasslet.resources.limits import Limits, PodDemand
+from glasslet.resources.limits import CgroupLimits
+
+
+class PodDemand(Struct, frozen=True, kw_only=True):
+    """What one pod asks for, overhead included. CPU in thousandths of a core. A limit is None unless every container
+    has one, or the pod as a whole. `huge_pages`: requests by page size in bytes."""
+
+    uid: str
+    qos: str
+    cpu_request: int = 0
+    memory_request: int = 0
+    cpu_limit: int | None = None
+    memory_limit: int | None = None
+    huge_pages: Mapping[int, int] = {}
 
 
 class PodRules(Struct, frozen=True, kw_only=True):
@@ -19,10 +36,27 @@ class PodRules(Struct, frozen=True, kw_only=True):
     memory_qos: bool = False
 
 
-def unlimited_where_silent(limits: Limits) -> Limits:
+def pod_rules(configuration: KubeletConfiguration, *, memory_qos: bool) -> PodRules:
+    """The rules that the configuration sets."""
+    return PodRules(
+        cpu_quota=configuration.cpu_cfs_quota,
+        cpu_period=round(configuration.cpu_cfs_quota_period * 1_000_000),
+        pids_limit=configuration.pod_pids_limit,
+        memory_qos=memory_qos,
+    )
+
+
+def memory_throttling_factor(
+    configuration: KubeletConfiguration, gates: FeatureGates, *, cgroup_v2: bool
+) -> float | None:
+    """memoryThrottlingFactor where memory is protected and throttled (gate MemoryQoS, cgroup v2 only), else None."""
+    return configuration.memory_throttling_factor if cgroup_v2 and gates.enabled("MemoryQoS") else None
+
+
+def unlimited_where_silent(limits: CgroupLimits) -> CgroupLimits:
     """For a cgroup that has limits already: what the pod does not limit (any more) is lifted. Pids and huge pages are
     never resized."""
-    return Limits(
+    return CgroupLimits(
         cpu_shares=limits.cpu_shares,
         cpu_quota=limits.cpu_quota or UNLIMITED,
         cpu_period=limits.cpu_period,
@@ -31,10 +65,10 @@ def unlimited_where_silent(limits: Limits) -> Limits:
     )
 
 
-def widest(one: Limits, other: Limits) -> Limits:
+def widest(one: CgroupLimits, other: CgroupLimits) -> CgroupLimits:
     """As much as either allows."""
     a, b = unlimited_where_silent(one), unlimited_where_silent(other)
-    return Limits(
+    return CgroupLimits(
         cpu_shares=max(a.cpu_shares or 0, b.cpu_shares or 0) or None,
         cpu_quota=_larger(a.cpu_quota, b.cpu_quota),
         cpu_period=a.cpu_period or b.cpu_period,
@@ -46,16 +80,16 @@ def _larger(one: int | None, other: int | None) -> int:
     return UNLIMITED if UNLIMITED in (one, other) else max(one or UNLIMITED, other or UNLIMITED)
 
 
-def limits_of_pod(demand: PodDemand, rules: PodRules) -> Limits:
+def limits_of_pod(demand: PodDemand, rules: PodRules) -> CgroupLimits:
     """BestEffort has the least CPU and no limit; the others what they ask for."""
     pids = rules.pids_limit if rules.pids_limit > 0 else None
     memory_min = demand.memory_request if rules.memory_qos and demand.memory_request > 0 else None
     if demand.qos == BEST_EFFORT:
-        return Limits(cpu_shares=MIN_SHARES, pids=pids, huge_pages=demand.huge_pages, memory_min=memory_min)
+        return CgroupLimits(cpu_shares=MIN_SHARES, pids=pids, huge_pages=demand.huge_pages, memory_min=memory_min)
     quota = None
     if demand.cpu_limit is not None:
         quota = cpu_quota(demand.cpu_limit, rules.cpu_period) if rules.cpu_quota else UNLIMITED
-    return Limits(
+    return CgroupLimits(
         cpu_shares=cpu_shares(demand.cpu_request),
         cpu_quota=quota,
         cpu_period=rules.cpu_period if quota is not None else None,

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from glasslet.api.quantity import ZERO, Quantity
 from glasslet.api.resource_names import is_huge_pages
 
-_THRESHOLDS = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+THRESHOLDS = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+"""Eviction signals by resource."""
 
 
 def allocatable(
@@ -30,8 +31,8 @@ def _reservation(
 ) -> Quantity:
     """How much of one resource pods cannot have."""
     total = sum((Quantity.parse(one.get(name, "0")) for one in reserved), ZERO)
-    if name in _THRESHOLDS:
-        total += threshold(eviction_hard.get(_THRESHOLDS[name], "0"), capacity)
+    if name in THRESHOLDS:
+        total += threshold(eviction_hard.get(THRESHOLDS[name], "0"), capacity)
     return total
 
 

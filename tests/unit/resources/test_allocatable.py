@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.api.quantity import Format, Quantity
-from glasslet.node.allocatable import allocatable
+from glasslet.resources.allocatable import allocatable
 
 Q = Quantity.parse
 

@@ -1,0 +1,90 @@
+"""Limits of kubepods and of the cgroups that the administrator reserves for other daemons. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.resources.kernel_amounts import cpu_shares, page_size
+from glasslet.resources.layout import CgroupLayout, CgroupName, parse_name
+from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.node_share import NodeShare, ResourceAmounts, for_pods
+
+
+class Reservation(Struct, frozen=True, kw_only=True):
+    """A cgroup of others with what is reserved for them. `side`: System or Kube. `limits` None: nothing is reserved,
+    though it is to be enforced."""
+
+    side: str
+    path: str
+    limits: CgroupLimits | None
+    compressible_only: bool = False
+
+
+class NodeRules(Struct, frozen=True, kw_only=True):
+    """`layout` None: without a tree of pod cgroups (cgroupsPerQOS false); then `root` alone is limited, if there is
+    one. `limits`: of all pods together."""
+
+    layout: CgroupLayout | None
+    root: CgroupName = ()
+    limits: CgroupLimits
+    reservations: tuple[Reservation, ...] = ()
+
+
+def node_rules(
+    configuration: KubeletConfiguration, layout: CgroupLayout | None, share: NodeShare, *, cpus: str, memory_qos: bool
+) -> NodeRules:
+    """What enforceNodeAllocatable, cgroupRoot and the reserved cgroups ask for. `cpus`: those that pods may use, "" to
+    leave them; `memory_qos`: gate MemoryQoS on cgroup v2."""
+    kept = (share.system, share.kube) if layout is not None and "pods" in configuration.enforce_node_allocatable else ()
+    return NodeRules(
+        layout=layout,
+        root=parse_name(configuration.cgroup_root),
+        limits=limits_of_node(for_pods(share.capacity, kept), cpus=cpus),
+        reservations=tuple(_reservations(configuration, share, cpus=cpus, memory_qos=memory_qos)),
+    )
+
+
+def _reservations(
+    configuration: KubeletConfiguration, share: NodeShare, *, cpus: str, memory_qos: bool
+) -> Iterable[Reservation]:
+    reserved = (
+        ("System", "system-reserved", configuration.system_reserved_cgroup, share.system),
+        ("Kube", "kube-reserved", configuration.kube_reserved_cgroup, share.kube),
+    )
+    for suffix in ("", "-compressible"):
+        for side, entry, path, amounts in reserved:
+            if entry + suffix not in configuration.enforce_node_allocatable:
+                continue
+            limits = limits_of_reservation(amounts, compressible_only=bool(suffix), cpus=cpus, memory_qos=memory_qos)
+            yield Reservation(side=side, path=path, limits=limits if amounts else None, compressible_only=bool(suffix))
+
+
+def limits_of_node(amounts: ResourceAmounts, *, cpus: str = "") -> CgroupLimits:
+    """The cgroup of all pods."""
+    cpu, memory, pids = amounts.get("cpu"), amounts.get("memory"), amounts.get("pid")
+    return CgroupLimits(
+        cpu_shares=cpu_shares(cpu.milli_value()) if cpu is not None else None,
+        memory=memory.value() if memory is not None else None,
+        pids=pids.value() if pids is not None else None,
+        cpus=cpus,
+        huge_pages={size: amount.value() for name, amount in amounts.items() if (size := page_size(name))},
+    )
+
+
+def limits_of_reservation(
+    amounts: ResourceAmounts, *, compressible_only: bool, cpus: str = "", memory_qos: bool = False
+) -> CgroupLimits:
+    """A cgroup of system or Kubernetes daemons: memory, processes and CPU, or CPU alone."""
+    found = limits_of_node(amounts, cpus=cpus)
+    if compressible_only:
+        return CgroupLimits(cpu_shares=found.cpu_shares, cpus=cpus)
+    return CgroupLimits(
+        cpu_shares=found.cpu_shares,
+        memory=found.memory,
+        pids=found.pids,
+        cpus=cpus,
+        memory_min=found.memory if memory_qos else None,
+    )
