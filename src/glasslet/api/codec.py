@@ -1,16 +1,17 @@
-"""JSON (and decoded YAML) to typed objects and back: the one place that knows how msgspec is set up.
+"""JSON (and decoded YAML) to typed objects and back: the only module that configures msgspec for API objects.
 
-The common case costs one native call. Only when that fails is the input looked at again: `null` in a list, map or value
-field means "absent" to Kubernetes, so nulls are dropped and the decoding tried once more before anybody is told.
+The common case costs one native call. Only when it fails is the input read a second time: `null` in a list, map or
+value field means "absent" to Kubernetes, so nulls are dropped and the decoding is repeated before an error is raised.
+Whatever the input, the only exception is DecodeError, and its text is bounded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -25,40 +26,59 @@ _WORDS = {
     "object": "an object", "array": "a list", "str": "a string", "int": "a whole number", "float": "a number",
     "bool": "true or false", "null": "nothing", "datetime": "a time", "bytes": "base64 text",
 }  # fmt: skip
-
-
+_RANGES = {
+    "Integer value out of range": "want a whole number of at most 64 bits",
+    "Number out of range": "want a number that 64 bits hold",
+    "Invalid RFC3339 encoded datetime": "want a time in RFC 3339, like 2026-01-02T03:04:05Z",
+    "Invalid base64 encoded string": "want base64 text",
+}
 _NO_OFFSET = timedelta(0)
+_TOO_DEEP = "nested too deeply"
+_MAX_SHOWN = 500
+_BAD_INPUT = (msgspec.MsgspecError, ValueError, ArithmeticError)
+"""Errors of values that no type describes: not JSON, not UTF-8, numbers and times out of range."""
 
 
 class DecodeError(msgspec.ValidationError):
     """Input that is not the wanted type. `path` is the field (`spec.containers[0].name`, empty for the whole input)."""
 
     def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
-        self.path = path
-        self.message = message
+        self.path = _cut(path)
+        self.message = _cut(message)
+        super().__init__(f"{self.path}: {self.message}" if path else self.message)
 
 
 def decode(data: bytes | str, kind: type[T]) -> T:
-    """Decodes JSON. Raises DecodeError, also for what is not JSON at all."""
+    """Decodes JSON. Raises DecodeError, also for input that is not JSON."""
     try:
-        return msgspec.json.decode(data, type=kind, dec_hook=_decode_hook)
+        decoded: T = _decoder(cast(Hashable, kind)).decode(data)
     except msgspec.ValidationError as error:
         return _without_nulls(lambda: msgspec.json.decode(data), kind, error)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError("", f"this is not JSON: {error}") from None
     except RecursionError:
-        raise DecodeError("", "nested too deeply") from None
+        raise DecodeError("", _TOO_DEEP) from None
+    except _BAD_INPUT as error:
+        raise DecodeError("", f"this is not JSON: {error}") from None
+    return decoded
 
 
 def convert(value: Any, kind: type[T]) -> T:
     """Turns plain Python data (a decoded YAML document) into a typed object; errors as `decode`."""
     try:
-        return msgspec.convert(value, type=kind, dec_hook=_decode_hook)
-    except msgspec.ValidationError as error:
-        return _without_nulls(lambda: value, kind, error)
+        try:
+            converted = msgspec.convert(value, type=kind, dec_hook=_decode_hook)
+        except msgspec.ValidationError as error:
+            converted = _without_nulls(lambda: value, kind, error)
+        # YAML can spell half of a surrogate pair; a text that holds one cannot be written anywhere.
+        _encoder.encode(converted)
+    except DecodeError:
+        raise
     except RecursionError:
-        raise DecodeError("", "nested too deeply") from None
+        raise DecodeError("", _TOO_DEEP) from None
+    except UnicodeEncodeError:
+        raise DecodeError(_not_unicode(value) or "", "want Unicode text, got half of a surrogate pair") from None
+    except _BAD_INPUT as error:
+        raise DecodeError("", f"this cannot be read: {error}") from None
+    return converted
 
 
 def encode(value: Any) -> bytes:
@@ -113,7 +133,7 @@ def _wire_times(value: Any) -> Any:
 
 @cache
 def _fields_with_times(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    """The fields below which a time may stand: most of a pod has none and need not be looked at."""
+    """The fields below which a time may stand: most of a pod has none and is not searched."""
     hints = get_type_hints(kind)
     return tuple(name for name in kind.__struct_fields__ if _may_hold_times(hints[name]))
 
@@ -124,6 +144,12 @@ def _may_hold_times(hint: Any) -> bool:
     return hint is datetime or any(_may_hold_times(one) for one in get_args(hint))
 
 
+@cache
+def _decoder(kind: Any) -> Any:
+    # A fraction for a quantity stays text: as a float it would lose digits, or be out of range.
+    return msgspec.json.Decoder(kind, dec_hook=_decode_hook, float_hook=str)
+
+
 def _without_nulls(read: Callable[[], Any], kind: type[T], first: msgspec.ValidationError) -> T:
     from glasslet.api.nulls import fill_nulls
 
@@ -131,20 +157,37 @@ def _without_nulls(read: Callable[[], Any], kind: type[T], first: msgspec.Valida
         return msgspec.convert(fill_nulls(read(), kind), type=kind, dec_hook=_decode_hook)
     except msgspec.ValidationError as error:
         raise _clear(error) from None
-    except (msgspec.DecodeError, RecursionError):
+    except (RecursionError, *_BAD_INPUT):
         raise _clear(first) from None
 
 
 def _clear(error: msgspec.ValidationError) -> DecodeError:
-    """msgspec's message in words a person knows; it names types, never values: those may be secret."""
+    """msgspec's message in common words; it names types, never values: those may be secret."""
     text = str(error)
     path = ""
     if place := _PLACE.search(text):
         text, path = text[: place.start()], place[2]
         if place[1]:
             text += " (a key)"
+    text = _RANGES.get(text, text)
     text = _MISMATCH.sub(lambda match: f"want {_in_words(match[1])}, got {_in_words(match[2])}", text)
     return DecodeError(path, text)
+
+
+def _not_unicode(value: Any, path: str = "") -> str | None:
+    """The path of the first text that UTF-8 cannot hold."""
+    if isinstance(value, str):
+        return None if value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value) else path
+    inside: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        inside = ((f"{path}.{name}" if path else str(name), held) for name, held in value.items())
+    elif isinstance(value, list):
+        inside = ((f"{path}[{number}]", held) for number, held in enumerate(value))
+    return next((found for where, held in inside if (found := _not_unicode(held, where)) is not None), None)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
 
 
 def _in_words(kinds: str) -> str:
