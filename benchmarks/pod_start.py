@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tests.fakes.agent import NODE, Agent, busybox_pod
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, Silent, import_test_images
+from tests.fakes.waits import WaitLog
 
 from benchmarks.machine import machine
 from glasslet.api.object import SandboxID
@@ -84,7 +85,7 @@ def _pause(names: Sequence[str]) -> float:
 async def _running_since(agent: Agent, name: str) -> float:
     """Wall time at which the agent saw the container run."""
     trace = await agent.ask(f"/glass/v1/pods/default/{name}-{NODE}/trace")
-    return datetime.fromisoformat(trace["start"]).timestamp() + trace["totalMs"] / 1000
+    return datetime.fromisoformat(trace["start"]).timestamp() + float(trace["totalMs"]) / 1000
 
 
 async def remove(agent: Agent, names: Sequence[str]) -> None:
@@ -97,8 +98,7 @@ async def remove(agent: Agent, names: Sequence[str]) -> None:
 async def measure(runtime: PrivateContainerd, agent: Agent, rounds: int, burst: int, burst_rounds: int) -> Figures:
     """All rounds, raw and agent in turn."""
     figures = Figures()
-    silent = Silent()
-    connection = await connect(runtime.endpoint, recorder=silent, metrics=silent)
+    connection = await connect(runtime.endpoint, recorder=WaitLog(), metrics=Silent())
     logs = agent.folder / "raw-logs"
     await agent.wait_until_ready()
     await remove_raw(connection, [await raw_pod(connection, "warm", logs)])

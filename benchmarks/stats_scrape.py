@@ -21,6 +21,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from glasslet.api.meta import ObjectMeta
@@ -116,6 +117,7 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
     threads = HostThreads(recorder=record)
     runtime, system = Runtime(pods), SystemGroups(pods=pods.top)
     root = RootLayout(str(folder))
+    places = partial(volume_places, root=root, claimed=lambda _: {})
     return NodeStats(
         collector=NodeCollector(views=pods, tree=tree, system=system, threads=threads, clock=clock, recorder=record),
         disks=Storage(
@@ -126,7 +128,7 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
             clock=clock,
             recorder=record,
         ),
-        volumes=VolumeUsage(places=lambda pod: volume_places(pod, root), period=60, threads=threads, clock=clock),
+        volumes=VolumeUsage(places=places, period=60, threads=threads, clock=clock),
         node=NodeFacts(name="bench", memory=1 << 32, system=system),
         machine=MachineFacts(machine=read_machine(), topology=Sockets(), device=BlockDevices().name),
         threads=threads,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.events import OK, Event, Observed, StationSpan, Waited
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
 from glasslet.record.milestones import CREATED, READY, READY_ACCEPTED
+from glasslet.record.store import Record
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 BASE = START.timestamp()
@@ -76,3 +78,20 @@ def record(*events: Event, waits: tuple[LiveWait, ...] = (), stations: tuple[Liv
     return PodRecord(
         pod=WEB, events=tuple(sorted(events, key=lambda event: event.start)), waits=waits, stations=stations
     )
+
+
+def kept(record: Record, pod: PodRef | None = WEB) -> PodRecord:
+    """The pod's record, which must exist."""
+    found = record.of(pod)
+    assert found is not None, f"no record of {pod}"
+    return found
+
+
+EventT = TypeVar("EventT", bound=Event)
+
+
+def kept_event(kind: type[EventT], record: Record, pod: PodRef | None = WEB, at: int = -1) -> EventT:
+    """One event of the pod's record, which must be of that kind."""
+    event = kept(record, pod).events[at]
+    assert isinstance(event, kind), event
+    return event

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from glasslet.api.container import Container
 from glasslet.api.lifecycle import HTTPGetAction, Probe
@@ -135,10 +136,16 @@ async def probed_agent(
 def http(**fields: int) -> Probe:
     """An HTTP probe; what is not said has the API's defaults."""
     action = HTTPGetAction(path="/", port=8080, scheme="HTTP")
-    numbers = {"timeout_seconds": 1, "period_seconds": 10, "success_threshold": 1, "failure_threshold": 3, **fields}
-    return Probe(http_get=action, **numbers)
+    numbers: dict[str, Any] = {
+        "timeout_seconds": 1,
+        "period_seconds": 10,
+        "success_threshold": 1,
+        "failure_threshold": 3,
+        **fields,
+    }
+    return Probe(http_get=action, **numbers | fields)
 
 
-def probed_pod(*containers: Container, **fields: object) -> Pod:
+def probed_pod(*containers: Container, **fields: Any) -> Pod:
     """A pod of these containers."""
     return pod(*containers, **fields)

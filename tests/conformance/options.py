@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 FILTER = "(NodeConformance || Conformance) && !(Serial || Slow || Disruptive || Flaky)"
 
@@ -33,8 +34,9 @@ class Options:
     @staticmethod
     def read(path: Path) -> Options:
         """What `write` wrote."""
-        values = json.loads(path.read_text())
-        return Options(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+        values: dict[str, Any] = json.loads(path.read_text())
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return Options(**fields)
 
 
 def parse(arguments: Sequence[str]) -> Options:

@@ -10,7 +10,6 @@ import pytest
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import NotFound, RuntimeRejected, RuntimeUnavailable
 from glasslet.runtime.model import ContainerPhase
-from glasslet.runtime.protocols import ImageService, RuntimeService
 from tests.contract.worlds import OBEDIENT, World
 from tests.fakes.programs import IGNORES_TERM, RUNS_FOREVER, Program, Pull, exits
 from tests.fakes.runtime import FakeRuntime
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.looptime
 def a_world(folder: Path) -> tuple[FakeRuntime, World]:
     """A strict fake, as component tests use it."""
     fake = FakeRuntime()
-    runtime: RuntimeService = fake
-    images: ImageService = fake
-    return fake, World(runtime, images, folder)
+    return fake, World(fake, fake, folder)
 
 
 async def started(fake: FakeRuntime, world: World, *programs: Program) -> str:

@@ -8,6 +8,7 @@ import shutil
 import pytest
 from msgspec.structs import replace
 
+from glasslet.runtime.cri.runtime_service import CRIRuntime
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.spec import ContainerSecurity, Resources
 from tests.contract.test_reading import listening
@@ -56,6 +57,7 @@ async def test_a_sandbox_can_be_told_what_its_pod_may_use(world: World) -> None:
 
 
 async def test_it_knows_the_driver_of_its_cgroups(world: World) -> None:
+    assert isinstance(world.runtime, CRIRuntime)
     assert await world.runtime.cgroup_driver() == "cgroupfs"
 
 
@@ -69,5 +71,6 @@ async def test_the_image_of_sandboxes_is_pinned(world: World) -> None:
 @pytest.mark.skipif(shutil.which("criu") is not None, reason="criu is installed: the checkpoint would be made")
 async def test_a_checkpoint_without_criu_is_refused_with_the_reason(world: World) -> None:
     _, _, container = await world.run(OBEDIENT)
+    assert isinstance(world.runtime, CRIRuntime)
     with pytest.raises(RuntimeRejected, match="criu binary not found"):
         await world.runtime.checkpoint(container, str(world.folder / "archive.tar"), 10)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.runtime.cri.runtime_service import CRIRuntime
 from glasslet.runtime.model import ObservedContainer, ObservedPod
-from glasslet.runtime.protocols import ImageService, RuntimeService
+from glasslet.runtime.protocols import ImageService
 from glasslet.runtime.spec import ContainerSpec, NamespaceMode, Namespaces, SandboxSecurity, SandboxSpec
 from tests.fakes.containerd import BUSYBOX, CONFIGURED, NAMED_USER, PrivateContainerd
 from tests.fakes.programs import Command, Program, Pull
@@ -67,7 +68,7 @@ def exits(code: int, after: float = 0.0) -> Behaviour:
 class World:
     """A runtime, its images, a place for logs, and what differs between the two."""
 
-    runtime: RuntimeService
+    runtime: CRIRuntime | FakeRuntime
     images: ImageService
     folder: Path
     fake: FakeRuntime | None = None

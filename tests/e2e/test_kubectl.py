@@ -290,7 +290,8 @@ def test_the_proxy_of_the_node_answers(controlplane: ControlPlane, shell: str) -
 
 def container(found: Plain) -> Plain:
     """The status of the only container."""
-    return (found.get("status", {}).get("containerStatuses") or [{"state": {}, "restartCount": 0}])[0]
+    statuses: list[Plain] = found.get("status", {}).get("containerStatuses") or [{"state": {}, "restartCount": 0}]
+    return statuses[0]
 
 
 def restarts(found: Plain) -> int:

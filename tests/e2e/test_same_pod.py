@@ -103,7 +103,7 @@ def differences(wanted: Any, actual: Any, path: str) -> list[str]:
 
 def normal(pod: Plain) -> Plain:
     """A status with words for what no table can know; every other field stays."""
-    status = json.loads(json.dumps(pod["status"]).replace(pod["metadata"]["uid"], "UID"))
+    status: Plain = json.loads(json.dumps(pod["status"]).replace(pod["metadata"]["uid"], "UID"))
     address = status.get("hostIP") or "no address"
     if "startTime" in status:
         status["startTime"] = "TIME"

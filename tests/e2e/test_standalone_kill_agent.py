@@ -13,6 +13,7 @@ from glasslet.runtime.cri.connection import connect
 from glasslet.runtime.model import ObservedPod
 from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import PrivateContainerd, Silent
+from tests.fakes.waits import WaitLog
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -22,8 +23,7 @@ KILLS = 20
 
 async def in_runtime(runtime: PrivateContainerd) -> tuple[ObservedPod, ...]:
     """What containerd holds, asked directly."""
-    silent = Silent()
-    connection = await connect(runtime.endpoint, recorder=silent, metrics=silent)
+    connection = await connect(runtime.endpoint, recorder=WaitLog(), metrics=Silent())
     try:
         return await connection.runtime.list_pods()
     finally:

@@ -129,11 +129,8 @@ def test_an_agent_killed_again_and_again_while_pods_come_and_go_leaves_nothing_o
         holding_agent.kill()
         holding_agent.start()
     uids = {uid_of(controlplane, name) for name in names}
-    for name in names:
-        # The status may be that of an agent before; the one of now may not listen yet.
-        until(
-            lambda name=name: controlplane.kubectl("exec", name, "--", "cat", "/part/started", check=False) == "once\n"
-        )
+    # The status may be that of an agent before; the one of now may not listen yet.
+    until(lambda: all(started_once(controlplane, name) for name in names))
     shown = controlplane.kubectl("exec", names[0], "--", "sh", "-c", "cat /etc/v*/key; df -P /mem | tail -n 1")
     assert shown.startswith("value" * 5 + "tmpfs")
     assert root.pods().keys() == uids
@@ -148,6 +145,10 @@ def test_an_agent_killed_again_and_again_while_pods_come_and_go_leaves_nothing_o
     until(lambda: not controlplane.pods().keys() & set(names))
     until(lambda: not any((holding_agent.root / "pods" / uid).exists() for uid in uids))
     assert_nothing_left(holding_agent, root, "dying-", uids)
+
+
+def started_once(controlplane: ControlPlane, name: str) -> bool:
+    return controlplane.kubectl("exec", name, "--", "cat", "/part/started", check=False) == "once\n"
 
 
 def with_every_volume(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ class FakeSeenPod(Struct, frozen=True, kw_only=True):
     pod: Pod
     status: PodStatus = PodStatus()
     lifecycle: str = "syncing"
-    since: datetime | None = None
+    since: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     source: str = "file"
 
 
@@ -49,7 +49,7 @@ class FakeGlassSource:
         self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
         self.break_off_after: int | None = None
 
-    def pods(self) -> list[FakeSeenPod]:
+    def pods(self) -> Sequence[FakeSeenPod]:
         return self.seen
 
     def agent(self) -> AgentAnswer:

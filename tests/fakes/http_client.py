@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from dataclasses import dataclass, field
+from typing import cast
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,14 @@ class Client:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     headers: dict[str, str] = field(default_factory=dict)
+
+    def pause_reading(self) -> None:
+        """Takes nothing more from the socket."""
+        cast(asyncio.Transport, self.writer.transport).pause_reading()
+
+    def resume_reading(self) -> None:
+        """Reads from the socket again."""
+        cast(asyncio.Transport, self.writer.transport).resume_reading()
 
     @classmethod
     async def connect(cls, port: int, tls: ssl.SSLContext | None = None) -> Client:

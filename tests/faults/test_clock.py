@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from glasslet.concurrency.clock import LoopClock
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
 from tests.builders.pod import UID, container, pod
@@ -22,7 +23,8 @@ JUMPS = pytest.mark.parametrize("hours", [1, -1])
 def jump(agent: Agent, hours: int) -> None:
     """For the agent and its runtime, which read the same clock."""
     for clock in (agent.clock, agent.runtime.clock):
-        clock.start += timedelta(hours=hours)  # type: ignore[union-attr]
+        assert isinstance(clock, LoopClock)
+        clock.start += timedelta(hours=hours)
 
 
 @JUMPS

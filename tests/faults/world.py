@@ -12,14 +12,14 @@ from glasslet.runtime.cri.connection import connect
 from glasslet.runtime.model import ObservedPod
 from tests.fakes.agent import NODE, Agent, Rows
 from tests.fakes.containerd import PrivateContainerd, Silent
+from tests.fakes.waits import WaitLog
 
 Started = dict[str, tuple[str, datetime | None]]
 
 
 async def in_runtime(runtime: PrivateContainerd) -> dict[str, ObservedPod]:
     """What containerd holds, asked directly, by pod name without the node's."""
-    silent = Silent()
-    connection = await connect(runtime.endpoint, recorder=silent, metrics=silent)
+    connection = await connect(runtime.endpoint, recorder=WaitLog(), metrics=Silent())
     try:
         listed = await connection.runtime.list_pods()
         pods = await asyncio.gather(*(connection.runtime.read_pod(pod.uid) for pod in listed))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,12 +93,12 @@ class Machine:
         """`glasslet down`."""
         return self.run("down", "--state", str(self.state.path), *words)
 
-    def pod(self, name: str) -> dict:
+    def pod(self, name: str) -> dict[str, Any]:
         """The row of a pod in `ps`."""
         (row,) = self.rows(name)
         return row
 
-    def rows(self, name: str) -> list[dict]:
+    def rows(self, name: str) -> list[dict[str, Any]]:
         """The row of a pod in `ps`, if there is one."""
         rows = json.loads(self.run("ps", "-o", "json").stdout)["pods"]
         return [row for row in rows if row["name"] == f"{name}-here"]
@@ -120,9 +121,10 @@ class Machine:
         eventually(says_so)
         return said
 
-    def main_container(self, name: str) -> dict:
+    def main_container(self, name: str) -> dict[str, Any]:
         """The main container of a pod in `describe`."""
-        return json.loads(self.run("describe", name, "-o", "json").stdout)["containers"][0]
+        container: dict[str, Any] = json.loads(self.run("describe", name, "-o", "json").stdout)["containers"][0]
+        return container
 
 
 @pytest.fixture

@@ -306,7 +306,7 @@ async def test_output_stands_in_for_missing_last_words(running: Start) -> None:
 
 
 async def test_host_namespaces_are_shared_on_request(running: Start) -> None:
-    spec = {"hostNetwork": True, "hostPID": True, "hostIPC": True, "dnsPolicy": "Default"}
+    spec: dict[str, Any] = {"hostNetwork": True, "hostPID": True, "hostIPC": True, "dnsPolicy": "Default"}
     async with running(pod_of(SLEEP, **spec)) as pod:
         made = await pod.start()
         for space in ("net", "pid", "ipc"):

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,7 @@ from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import container, pod, sidecar
 from tests.component.probes.test_probe_grpc import Health, serving
 from tests.fakes.containerd import PrivateContainerd, Silent
+from tests.fakes.waits import WaitLog
 from tests.integration.test_pods_containerd import RealAgent
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
@@ -124,7 +126,7 @@ class ProbedAgent(RealAgent):
 
 @pytest.fixture
 async def connection(containerd: PrivateContainerd) -> AsyncIterator[CRIConnection]:
-    opened = await connect(containerd.endpoint, recorder=Silent(), metrics=Silent())
+    opened = await connect(containerd.endpoint, recorder=WaitLog(), metrics=Silent())
     yield opened
     await opened.close()
     containerd.remove_all_pods()
@@ -146,7 +148,8 @@ def probe(handler: ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction, **
     """A probe each second, with time enough on a machine that has none."""
     name = {ExecAction: "exec", HTTPGetAction: "http_get", TCPSocketAction: "tcp_socket", GRPCAction: "grpc"}
     defaults = {"timeout_seconds": 30, "period_seconds": 1, "success_threshold": 1, "failure_threshold": 3}
-    return Probe(**{name[type(handler)]: handler, **defaults, **numbers})
+    fields: dict[str, Any] = {name[type(handler)]: handler, **defaults, **numbers}
+    return Probe(**fields)
 
 
 def http(path: str = "/ready", port: int | str = 8080, **numbers: int) -> Probe:
@@ -161,7 +164,7 @@ def main(command: str = WAIT, name: str = "main", **fields: object) -> Container
     return container(name, command=("sh", "-c", command), **fields)
 
 
-def one_pod(*containers: Container, name: str, **fields: object) -> Pod:
+def one_pod(*containers: Container, name: str, **fields: Any) -> Pod:
     return pod(*containers, name=name, uid=f"uid-{name}", termination_grace_period_seconds=2, **fields)
 
 

@@ -19,7 +19,7 @@ from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.pod_status import ContainerState, ContainerStateRunning, ContainerStatus, PodStatus
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.logs.container_logs import ContainerLogs
-from glasslet.server.protocols import Streams
+from glasslet.server.protocols import SessionStreams
 from glasslet.server.routes import Sources
 from tests.component.server_fixture import serving
 from tests.contract.worlds import Behaviour, World, shell
@@ -42,7 +42,7 @@ class Sessions:
     def __init__(self, connection: CRIConnection, sandbox: SandboxID, container: ContainerID) -> None:
         self._runtime, self._sandbox, self._container = connection.runtime, sandbox, container
 
-    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: Streams) -> str:
+    async def exec_url(self, pod: Pod, container: str, command: Sequence[str], streams: SessionStreams) -> str:
         return await self._runtime.exec_url(
             self._container,
             tuple(command),
@@ -52,7 +52,7 @@ class Sessions:
             tty=streams.tty,
         )
 
-    async def attach_url(self, pod: Pod, container: str, streams: Streams) -> str:
+    async def attach_url(self, pod: Pod, container: str, streams: SessionStreams) -> str:
         return await self._runtime.attach_url(
             self._container, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr, tty=streams.tty
         )

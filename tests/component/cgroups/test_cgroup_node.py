@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
 
 
 def node(world: World, told: Told, **changes: Any) -> NodeCgroups:
-    rules = {
+    rules: dict[str, Any] = {
         "layout": world.layout,
         "root": world.layout.root,
         "limits": CgroupLimits(cpu_shares=2048, memory=5000, pids=70),

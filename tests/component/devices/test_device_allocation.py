@@ -92,14 +92,14 @@ async def test_a_plugin_that_refuses_fails_the_pod_and_keeps_nothing(tmp_path: P
         assert await world.admit(gpu_pod("two")) is None
 
 
-async def test_an_empty_answer_fails_the_pod(tmp_path: Path) -> None:
+async def test_an_empty_answer_fails_the_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with device_world(tmp_path) as world, world.plugin("a") as plugin:
 
         async def nothing(_request: object) -> messages.AllocateResponse:
             return messages.AllocateResponse()
 
         await plugin.stop()
-        plugin._allocate = nothing  # type: ignore[method-assign]
+        monkeypatch.setattr(plugin, "_allocate", nothing)
         await plugin.serve()
         await plugin.register()
         await listed_again(world, plugin, 1)

@@ -13,9 +13,10 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.archive import Archive
+from glasslet.record.archive import Archive, Archived
 from glasslet.record.disk import NoSpace, Retention, SegmentWriter, segments
 from glasslet.record.events import Decided
+from glasslet.record.history import PodRecord
 from glasslet.record.keeper import Pace, RecordKeeper
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
@@ -31,10 +32,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def agent(folder: Path, clock: ManualClock, **options: object) -> AsyncIterator[tuple[Record, RecordKeeper]]:
+async def agent(
+    folder: Path, clock: ManualClock, *, limits: Limits | None = None, retention: Retention | None = None
+) -> AsyncIterator[tuple[Record, RecordKeeper]]:
     """One agent run that keeps its record in `folder`."""
-    record = Record(clock=clock, limits=options.pop("limits", None))
-    keeper = RecordKeeper(record=record, folder=folder, pace=FAST, **options)
+    record = Record(clock=clock, limits=limits)
+    keeper = RecordKeeper(record=record, folder=folder, pace=FAST, retention=retention)
     running = asyncio.create_task(keeper.run())
     await keeper.flush()
     try:
@@ -50,7 +53,21 @@ def step(record: Record, text: str, pod: PodRef = WEB) -> None:
         record.decided(text)
 
 
-def steps(record) -> list[str]:
+async def whole(keeper: RecordKeeper, pod: PodRef | str = WEB) -> PodRecord:
+    """The pod's record, of memory and disk, which must exist."""
+    record = await keeper.of(pod)
+    assert record is not None
+    return record
+
+
+def archived(folder: Path) -> Archived:
+    """The pod's record on disk, which must exist."""
+    found = Archive(folder).read(WEB.uid)
+    assert found is not None
+    return found
+
+
+def steps(record: PodRecord) -> list[str]:
     return [event.what for event in record.events if isinstance(event, Decided)]
 
 
@@ -67,14 +84,14 @@ async def test_a_restarted_agent_knows_what_the_one_before_it_wrote(folder: Path
     clock.advance(60)
     async with agent(folder, clock) as (record, keeper):
         step(record, "after")
-        assert steps(await keeper.of(WEB)) == ["before", "after"]
+        assert steps(await whole(keeper)) == ["before", "after"]
 
 
 async def test_an_event_is_told_once_although_it_is_in_memory_and_on_disk(folder: Path) -> None:
     async with agent(folder, ManualClock()) as (record, keeper):
         step(record, "once")
         await keeper.flush()
-        assert steps(await keeper.of(WEB)) == ["once"]
+        assert steps(await whole(keeper)) == ["once"]
 
 
 async def test_records_of_pods_that_memory_gave_up_are_read_from_disk(folder: Path) -> None:
@@ -87,7 +104,7 @@ async def test_records_of_pods_that_memory_gave_up_are_read_from_disk(folder: Pa
         for number in range(9):
             step(record, "other", PodRef("default", f"p{number}", PodUID(f"u{number}")))
         assert record.of(WEB) is None
-        assert steps(await keeper.of(WEB)) == ["started"]
+        assert steps(await whole(keeper)) == ["started"]
         assert WEB in await keeper.pods()
 
 
@@ -98,7 +115,7 @@ async def test_the_middle_that_memory_shed_is_read_from_disk(folder: Path) -> No
             await keeper.flush()
         for number in range(5, 9):
             step(record, str(number))
-        assert steps(await keeper.of(WEB)) == [str(number) for number in range(9)]
+        assert steps(await whole(keeper)) == [str(number) for number in range(9)]
 
 
 async def test_time_without_an_agent_is_a_gap(folder: Path) -> None:
@@ -112,7 +129,7 @@ async def test_time_without_an_agent_is_a_gap(folder: Path) -> None:
     clock.advance(30)
     async with agent(folder, clock, retention=Retention(max_age_seconds=1e12)) as (record, keeper):
         step(record, "after")
-        (gap,) = (await keeper.of(WEB)).gaps
+        (gap,) = (await whole(keeper)).gaps
     assert gap.end - gap.start == pytest.approx(30, abs=0.01)
 
 
@@ -126,7 +143,7 @@ async def test_a_pod_of_the_new_run_has_no_gap_of_the_time_before_it(folder: Pat
     async with agent(folder, clock) as (record, keeper):
         clock.advance(1)
         step(record, "new")
-        assert (await keeper.of(WEB)).gaps == ()
+        assert (await whole(keeper)).gaps == ()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +168,7 @@ async def test_damage_costs_only_the_damaged_lines_and_is_found(folder: Path, da
     async with agent(folder, clock) as (record, keeper):
         await until(lambda: bool(record.findings()))
         assert "damaged" in record.findings()[0]
-        assert steps(await keeper.of("other")) == ["kept"]
+        assert steps(await whole(keeper, "other")) == ["kept"]
 
 
 async def test_things_that_are_no_segments_are_passed_over(folder: Path) -> None:
@@ -162,7 +179,7 @@ async def test_things_that_are_no_segments_are_passed_over(folder: Path) -> None
     async with agent(folder, ManualClock()) as (record, keeper):
         step(record, "kept")
         await keeper.flush()
-        assert steps(await keeper.of(WEB)) == ["kept"]
+        assert steps(await whole(keeper)) == ["kept"]
 
 
 async def test_a_full_disk_is_said_once_and_costs_history_only(folder: Path) -> None:
@@ -172,7 +189,7 @@ async def test_a_full_disk_is_said_once_and_costs_history_only(folder: Path) -> 
         await keeper.flush()
         step(record, "too")
         await keeper.flush()
-        assert steps(await keeper.of(WEB)) == ["in memory", "too"]
+        assert steps(await whole(keeper)) == ["in memory", "too"]
         assert len([text for text in record.findings() if "pauses" in text]) == 1
 
 
@@ -194,7 +211,7 @@ async def test_writing_goes_on_when_the_disk_has_room_again(folder: Path, monkey
         await keeper.flush()
         (finding,) = record.findings()
         assert "goes on after" in finding
-    assert steps(Archive(folder).read(WEB.uid).record()) == ["written"]
+    assert steps(archived(folder).record()) == ["written"]
 
 
 async def test_a_folder_that_cannot_be_made_is_a_finding(tmp_path: Path) -> None:
@@ -203,7 +220,7 @@ async def test_a_folder_that_cannot_be_made_is_a_finding(tmp_path: Path) -> None
         step(record, "kept")
         await keeper.flush()
         assert any("pauses" in text for text in record.findings())
-        assert steps(await keeper.of(WEB)) == ["kept"]
+        assert steps(await whole(keeper)) == ["kept"]
 
 
 async def test_the_disk_is_bounded_and_the_oldest_goes_first(folder: Path) -> None:
@@ -215,7 +232,7 @@ async def test_the_disk_is_bounded_and_the_oldest_goes_first(folder: Path) -> No
                 await keeper.flush()
         await keeper.flush()
     assert sum(path.stat().st_size for path in segments(folder)) <= 60_000
-    kept = steps(Archive(folder).read(WEB.uid).record())
+    kept = steps(archived(folder).record())
     assert kept[-1].startswith("step 999 ")
     assert not any(text.startswith("step 0 ") for text in kept)
 
@@ -235,4 +252,4 @@ async def test_live_waits_are_part_of_the_joined_record(folder: Path) -> None:
     async with agent(folder, clock) as (record, keeper):
         step(record, "after")
         with working_for(WEB), record.wait(WaitKind.EXIT, on="init"):
-            assert [wait.on for wait in (await keeper.of(WEB)).waits] == ["init"]
+            assert [wait.on for wait in (await whole(keeper)).waits] == ["init"]

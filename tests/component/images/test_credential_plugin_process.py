@@ -152,4 +152,6 @@ def _runs(pid: int) -> bool:
 
 
 def test_the_environment_of_the_agent_is_read_for_every_run() -> None:
-    assert PluginProcess.__init__.__kwdefaults__["environment"]() is os.environ
+    defaults = PluginProcess.__init__.__kwdefaults__
+    assert defaults is not None
+    assert defaults["environment"]() is os.environ

@@ -36,7 +36,8 @@ class Server:
         if path not in self.events:
             raise NotFound("PATCH", "expired")
         self.events[path]["count"] = body["count"]
-        return self.events[path]["event"]
+        event: Event = self.events[path]["event"]
+        return event
 
 
 async def run(recorder: EventRecorder, seconds: float) -> None:

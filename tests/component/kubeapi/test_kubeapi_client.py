@@ -23,6 +23,8 @@ from glasslet.record.events import Waited
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
+from glasslet.telemetry.metrics.api_client import APIClientMetrics
+from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.record import WEB
 from tests.fakes.request_metrics import Uncounted
 
@@ -281,7 +283,7 @@ async def test_reviews_never_stand_in_the_queue_of_other_requests() -> None:
 
     record = Record()
     async with server(handler) as (reached, _):
-        connector = Connector(recorder=record, clock=SystemClock(), metrics=Counted())
+        connector = Connector(recorder=record, clock=SystemClock(), metrics=APIClientMetrics(MetricRegistry()))
         slow = KubeletConfiguration(kube_api_qps=10, kube_api_burst=1)
         clients = build_clients(connector, Kubeconfig(origin="test", server=reached._config.server), slow)
         reviews = "/apis/authentication.k8s.io/v1/tokenreviews"

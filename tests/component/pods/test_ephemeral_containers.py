@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -19,9 +20,9 @@ pytestmark = pytest.mark.looptime
 ONE = api_pod()
 
 
-def with_ephemeral(one: Pod = ONE, **fields: object) -> Pod:
+def with_ephemeral(one: Pod = ONE, **fields: Any) -> Pod:
     values = {"name": "look", "image": IMAGE, "image_pull_policy": "IfNotPresent", "target_container_name": "main"}
-    added = EphemeralContainer(**{**values, "termination_message_path": "/dev/termination-log", **fields})  # type: ignore[arg-type]
+    added = EphemeralContainer(**{**values, "termination_message_path": "/dev/termination-log", **fields})
     return replace(one, spec=replace(one.spec, ephemeral_containers=(*one.spec.ephemeral_containers, added)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ def resized(pod: Pod, given: ResourceRequirements, generation: int = 2) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, generation=generation), spec=spec)
 
 
-def web(given: ResourceRequirements | None = None, **fields: object) -> Pod:
+def web(given: ResourceRequirements | None = None, **fields: Any) -> Pod:
     pod = api_pod(container(resources=given or resources(), **fields))
     return replace(pod, metadata=replace(pod.metadata, generation=1))
 

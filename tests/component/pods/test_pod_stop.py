@@ -130,7 +130,7 @@ async def test_volumes_stay_as_long_as_a_container_runs() -> None:
         await agent.until_running("main")
         agent.remove(one)
         await asyncio.sleep(4)
-        assert set(agent.node.volumes.mounted[UID]) == {"data"}
+        assert set(agent.node.volumes.mounted[PodUID(UID)]) == {"data"}
         await agent.until_gone()
         assert agent.node.volumes.mounted == {}
 

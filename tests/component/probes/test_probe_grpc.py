@@ -17,7 +17,7 @@ from tests.fakes.agent import free_port
 from tests.fakes.loopback_server import LOOPBACK, listening
 
 
-class Health(grpc.GenericRpcHandler):
+class Health(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Answers health checks by service name; `asked` holds the metadata of each."""
 
     def __init__(self, *, delay: float = 0.0, **statuses: int) -> None:

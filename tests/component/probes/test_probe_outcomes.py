@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -164,7 +165,7 @@ async def test_liveness_stops_and_readiness_goes_on_while_a_pod_ends() -> None:
     # and sidecar probes go on until the containers stopped."
     ending: list[float] = []
     probing = FakeProbing(lambda name, kind, _n: FAIL if ending and (name, kind) == ("main", READINESS) else PASS)
-    every_second = {"liveness_probe": http(period_seconds=1), "readiness_probe": http(period_seconds=1)}
+    every_second: dict[str, Any] = {"liveness_probe": http(period_seconds=1), "readiness_probe": http(period_seconds=1)}
     async with probed_agent(probing) as agent:
         one = api_pod(container(lifecycle=pre_stop_sleep(20), **every_second), init=(sidecar(**every_second),))
         agent.add(one)

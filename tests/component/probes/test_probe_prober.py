@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -34,12 +35,12 @@ async def nobody_knows(host: str) -> tuple[str, ...]:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
-def prober(runtime: FakeRuntime, record: Record | None = None, **settings: object) -> Prober:
+def prober(runtime: FakeRuntime, record: Record | None = None, **settings: Any) -> Prober:
     return Prober(
         runtime=runtime,
         resolve=nobody_knows,
         recorder=record or Record(),
-        settings=ProbeSettings(**settings),  # type: ignore[arg-type]
+        settings=ProbeSettings(**settings),
     )
 
 
@@ -58,7 +59,7 @@ async def running(runtime: FakeRuntime, *commands: tuple[str, Command], name: st
     return instance
 
 
-def execs(*command: str, **fields: int) -> Probe:
+def execs(*command: str, **fields: Any) -> Probe:
     return Probe(exec=ExecAction(command=command), **fields)
 
 

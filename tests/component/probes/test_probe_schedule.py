@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,10 @@ async def test_startup_gates_the_other_probes() -> None:
 
     probing = FakeProbing(answer)
     async with probed_agent(probing) as agent:
-        probes = {"startup_probe": http(period_seconds=2, failure_threshold=10), "readiness_probe": http()}
+        probes: dict[str, Any] = {
+            "startup_probe": http(period_seconds=2, failure_threshold=10),
+            "readiness_probe": http(),
+        }
         one = pod(container(liveness_probe=http(), **probes))
         agent.add(one)
         await agent.until(lambda: agent.statuses.of(one.metadata.uid) and agent.ready(one))

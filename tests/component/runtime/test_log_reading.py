@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,17 +35,17 @@ def append(path: Path, *texts: str) -> None:
         file.writelines(line(text) for text in texts)
 
 
-async def read(path: Path, **options: object) -> bytes:
-    return b"".join([piece async for piece in read_logs(str(path), LogOptions(**options))])  # type: ignore[arg-type]
+async def read(path: Path, **options: Any) -> bytes:
+    return b"".join([piece async for piece in read_logs(str(path), LogOptions(**options))])
 
 
 class Follower:
     """Somebody who follows a log."""
 
-    def __init__(self, path: Path, running: Callable[[], bool], **options: object) -> None:
+    def __init__(self, path: Path, running: Callable[[], bool], **options: Any) -> None:
         self.seen = b""
         self._more = asyncio.Event()
-        self._task = asyncio.create_task(self._follow(str(path), LogOptions(follow=True, **options), running))  # type: ignore[arg-type]
+        self._task = asyncio.create_task(self._follow(str(path), LogOptions(follow=True, **options), running))
 
     async def _follow(self, path: str, options: LogOptions, running: Callable[[], bool]) -> None:
         async for piece in read_logs(path, options, running=running):

@@ -7,6 +7,7 @@ import gzip
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from glasslet.api.object import ContainerID
 from glasslet.record.events import Decided
@@ -54,26 +55,26 @@ class FixedClock:
 
 
 class Node:
-    def __init__(self, tmp_path: Path, *containers: ObservedContainer, **policy: object) -> None:
+    def __init__(self, tmp_path: Path, *containers: ObservedContainer, **policy: Any) -> None:
         self.tmp_path = tmp_path
         named = [self._with_path(c) for c in containers]
         self.pods: tuple[ObservedPod, ...] = (observed_pod(*named),)
         self.runtime = Reopens({c.id: Path(c.log_path) for c in named})
         self.clock = FixedClock()
         self.record = Record()
-        limits: dict[str, object] = {"container_log_max_size": 100, "container_log_max_files": 4}
+        limits: dict[str, Any] = {"container_log_max_size": 100, "container_log_max_files": 4}
         self.rotator = LogRotator(
             runtime=self.runtime,
             pods=lambda: self.pods,
             recorder=self.record,
             clock=self.clock,
-            policy=RotationPolicy(**(limits | policy)),  # type: ignore[arg-type]
+            policy=RotationPolicy(**(limits | policy)),
         )
 
     def _with_path(self, container: ObservedContainer) -> ObservedContainer:
         directory = self.tmp_path / container.name
         directory.mkdir()
-        fields = {name: getattr(container, name) for name in container.__struct_fields__}
+        fields: dict[str, Any] = {name: getattr(container, name) for name in container.__struct_fields__}
         return ObservedContainer(**(fields | {"log_path": str(directory / f"{container.attempt}.log")}))
 
     def log(self, container: str = "main") -> Path:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.looptime
 
 
 def ref(name: str = "web") -> PodRef:
-    return PodRef("default", name, f"uid-{name}")
+    return PodRef("default", name, PodUID(f"uid-{name}"))
 
 
 def calls_of(runtime: FakeRuntime, before: int) -> list[Verb]:

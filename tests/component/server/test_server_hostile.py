@@ -153,7 +153,7 @@ async def test_file_that_nobody_reads_is_cut(tmp_path: Path) -> None:
         client = await running.client()
         client.writer.write(b"GET /logs/large HTTP/1.1\r\nHost: node\r\n\r\n")
         await client.head()
-        client.writer.transport.pause_reading()
+        client.pause_reading()
         async with asyncio.timeout(60):
             while len(running.server.connections) > 0:
                 await asyncio.sleep(0.05)

@@ -35,7 +35,8 @@ async def test_options_reach_the_reader() -> None:
 
 async def test_empty_log_is_an_empty_answer() -> None:
     async def nothing(_options: PodLogOptions) -> AsyncIterator[bytes]:
-        for chunk in ():
+        nothing: tuple[bytes, ...] = ()
+        for chunk in nothing:
             yield chunk
 
     async with serving(FakeNode(logs=FakeLogs(nothing))) as running:

@@ -58,7 +58,7 @@ DISABLED = (
 """http.md: "enableDebuggingHandlers=false: [these] answer 405 with the text `Debug endpoints are disabled.`"."""
 
 
-def each(rows: list[Row]) -> Any:
+def each(rows: list[Row]) -> pytest.MarkDecorator:
     unique = {row["path"]: row for row in rows}
     return pytest.mark.parametrize("row", unique.values(), ids=unique.keys())
 
@@ -143,7 +143,8 @@ async def test_without_debugging_handlers_an_endpoint_says_so_or_is_not_there(ro
 )
 async def test_an_endpoint_that_is_switched_off_says_so(switch: str, path: str, text: str, tmp_path: Path) -> None:
     row = next(row for row in ROWS if row["path"] == path)
-    answer = await ask(row, tmp_path, **{switch: False})
+    off: dict[str, Any] = {switch: False}
+    answer = await ask(row, tmp_path, **off)
     assert (answer.status, answer.text) == (405, text)
 
 

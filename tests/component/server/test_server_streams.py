@@ -249,10 +249,10 @@ async def test_client_that_does_not_read_stops_the_runtime_from_sending() -> Non
         asking = asyncio.ensure_future(client.ask("POST", "/portForward/default/web", SPDY))
         session = await runtime.session()
         await asking
-        client.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        client.pause_reading()
         sent = await flood(session)
         assert sent < 64_000_000
-        client.reader._transport.resume_reading()  # type: ignore[attr-defined]
+        client.resume_reading()
         async with asyncio.timeout(60):
             assert len(await client.reader.readexactly(sent)) == sent
         session.writer.transport.abort()

@@ -358,7 +358,7 @@ async def test_a_disk_is_handed_over_as_it_is(node: Node) -> None:
     assert node.mounted() == []
 
 
-EPHEMERAL = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+EPHEMERAL: dict[str, Any] = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 
 
 async def test_an_ephemeral_volume_is_the_claim_made_for_its_pod(node: Node) -> None:

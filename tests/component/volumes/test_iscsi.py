@@ -159,7 +159,7 @@ async def test_a_node_without_the_program_says_so(node: Node) -> None:
 
 async def test_secrets_go_to_the_program_and_into_no_message(node: Node) -> None:
     node.program("iscsiadm", f'echo "$*" >> {node.root}/asked\ncase "$*" in *password*) exit 1;; esac')
-    secret = {"chapAuthSession": True, "secretRef": {"name": "data"}}
+    secret: dict[str, Any] = {"chapAuthSession": True, "secretRef": {"name": "data"}}
     with pytest.raises(VolumeNotReady) as caught:
         await node.volumes.prepare(using(**secret))
     assert f"{NODE} -o update -n node.session.auth.password -v hunter2" in node.asked()

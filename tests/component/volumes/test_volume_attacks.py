@@ -53,7 +53,7 @@ def using(source: dict[str, Any], name: str = "v", **mount: Any) -> Pod:
 def outside(machine: Machine) -> set[str]:
     """Everything on the machine that is not in the pod's folder."""
     own = str(machine.kubelet / "pods" / "uid-1")
-    found = set()
+    found: set[str] = set()
     for folder, names, files in os.walk(machine.root.parent):
         found.update(path for name in (*names, *files) if not (path := f"{folder}/{name}").startswith(own))
     return found - {str(machine.kubelet), str(machine.kubelet / "pods")}

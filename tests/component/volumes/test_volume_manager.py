@@ -21,7 +21,7 @@ from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.plugin import VolumeRequest
+from glasslet.volumes.plugin import VolumePlugin, VolumeRequest
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.mounts import FakeMounts, InlineThreads
@@ -57,7 +57,11 @@ class Node:
             pod_memory_limit=pod_memory_limit,
             allocatable_memory=lambda: 1 << 30,
         )
-        plugins = {"emptyDir": empty_dir, "hostPath": HostPath(threads=threads), "nfs": StuckPlugin()}
+        plugins: dict[str, VolumePlugin] = {
+            "emptyDir": empty_dir,
+            "hostPath": HostPath(threads=threads),
+            "nfs": StuckPlugin(),
+        }
         self.account = VolumeAccount()
         self.volumes = VolumeManager(
             root=layout,

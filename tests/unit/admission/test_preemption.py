@@ -9,6 +9,7 @@ import pytest
 from glasslet.admission.predicates import predicates
 from glasslet.admission.preemption import NobodyToPreempt, choose_victims
 from glasslet.api.container import ResourceRequirements
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.exchange.admission import Admitted, Rejected
 from tests.builders.admission import amounts, api_pod, candidate
@@ -66,7 +67,7 @@ def test_lower_priority_may_be_preempted_by_higher() -> None:
 def test_critical_pod_is_admitted_with_its_victims() -> None:
     # behaviours.md §14: "On resource shortage they preempt"
     verdict = predicates(candidate(critical(cpu="2"), burstable("b", "3")))
-    assert verdict == Admitted(victims=("uid-b",), shortage="cpu")
+    assert verdict == Admitted(victims=(PodUID("uid-b"),), shortage="cpu")
 
 
 def test_critical_pod_without_possible_victims_is_refused() -> None:

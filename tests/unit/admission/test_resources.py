@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from glasslet.admission.predicates import predicates
@@ -57,7 +59,8 @@ def test_extended_resource_that_the_node_does_not_list_is_ignored() -> None:
     # behaviours.md §14: "Extended resources unknown to the node are ignored."
     wanted = api_pod(requests={"example.com/gpu": "1"})
     assert not shortages(candidate(wanted))
-    assert [one.resource for one in shortages(candidate(wanted, **{"example.com/gpu": "0"}))] == ["example.com/gpu"]
+    none: dict[str, Any] = {"example.com/gpu": "0"}
+    assert [one.resource for one in shortages(candidate(wanted, **none))] == ["example.com/gpu"]
 
 
 def test_overhead_counts() -> None:

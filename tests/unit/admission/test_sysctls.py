@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from glasslet.admission.sysctls import namespace_of, normalized, safe_sysctls, sysctl_rule
@@ -11,7 +13,7 @@ from tests.builders.admission import api_pod, candidate
 SAFE = safe_sysctls("6.1.0-28-amd64")
 
 
-def refusal(name: str, *, allowed: tuple[str, ...] = (), **fields: bool) -> str:
+def refusal(name: str, *, allowed: tuple[str, ...] = (), **fields: Any) -> str:
     context = PodSecurityContext(sysctls=(Sysctl(name=name, value="1"),))
     found = sysctl_rule((*SAFE, *allowed))(candidate(api_pod(security_context=context, **fields)))
     assert found is None or found.reason == "SysctlForbidden"

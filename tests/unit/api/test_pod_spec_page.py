@@ -55,7 +55,7 @@ def test_a_row_that_is_not_true_is_found(row: dict[str, str], problem: str) -> N
 
 def test_a_field_without_a_row_is_found() -> None:
     rows = deepcopy(dict(pod_spec.load_rows()))
-    del rows["Probe"]["grpc"]  # type: ignore[attr-defined]
+    del rows["Probe"]["grpc"]
     assert "Probe.grpc: no row says what becomes of it" in pod_spec.problems(rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_folder_stands_for_the_manifests_directly_in_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("make", [lambda path: None, os.mkfifo, os.mkdir], ids=["missing", "fifo", "empty folder"])
-def test_a_path_without_manifests_is_refused_by_its_name(tmp_path: Path, make) -> None:
+def test_a_path_without_manifests_is_refused_by_its_name(tmp_path: Path, make: Callable[[Path], object]) -> None:
     make(tmp_path / "odd")
     with pytest.raises(Failure, match="odd"):
         wanted_files([str(tmp_path / "odd")])

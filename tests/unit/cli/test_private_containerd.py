@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from glasslet.cli.private_containerd import containerd_config, find_tools, free_
 from glasslet.cli.state_dir import StateDir
 
 
-def config(**fields: object) -> dict:
-    defaults = {
+def config(**fields: Any) -> dict[str, Any]:
+    defaults: dict[str, Any] = {
         "root": Path("/state/containerd/root"),
         "run": Path("/run/glasslet/1"),
         "cni": ("/opt/cni/bin", "/state/containerd/cni"),
@@ -48,10 +49,12 @@ def test_streams_are_served_on_this_machine_only() -> None:
 
 
 def test_host_ports_and_masquerading_need_iptables() -> None:
-    with_iptables = network("gl1", "10.201.0.0/24", True)
-    without = network("gl1", "10.201.0.0/24", False)
-    assert [plugin["type"] for plugin in with_iptables["plugins"]] == ["bridge", "portmap"]
-    assert [plugin["type"] for plugin in without["plugins"]] == ["bridge"]
+    def plugins(masquerade: bool) -> list[str]:
+        made: Any = network("gl1", "10.201.0.0/24", masquerade)["plugins"]
+        return [plugin["type"] for plugin in made]
+
+    assert plugins(masquerade=True) == ["bridge", "portmap"]
+    assert plugins(masquerade=False) == ["bridge"]
 
 
 def test_a_subnet_that_is_routed_already_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +72,7 @@ def test_two_states_share_no_names(tmp_path: Path) -> None:
 
 
 def test_missing_programs_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_containerd.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     monkeypatch.setattr(private_containerd, "_CNI_FOLDERS", ())
     with pytest.raises(Failure, match="apt-get install containerd runc containernetworking-plugins"):
         find_tools()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -50,7 +51,7 @@ def trace(**fields: object) -> TraceAnswer:
         ),
         TraceRow(name="create, start", container="main", busy_ms=60, spans=(Span(start_ms=140, end_ms=200),)),
     )
-    defaults = {
+    defaults: dict[str, Any] = {
         "namespace": "default",
         "name": "web",
         "uid": "6f1c2d3e4f",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from glasslet.api.env import EnvVar
 from glasslet.devices._generated import deviceplugin_pb2 as messages
 from glasslet.devices.given import given
@@ -12,8 +14,8 @@ from glasslet.runtime.spec import ContainerDevices, Device, Mount
 from tests.builders.pod import container, pod
 
 
-def answer(**fields: object) -> bytes:
-    return messages.ContainerAllocateResponse(**fields).SerializeToString()  # type: ignore[arg-type]
+def answer(**fields: Any) -> bytes:
+    return messages.ContainerAllocateResponse(**fields).SerializeToString()
 
 
 GPU = answer(

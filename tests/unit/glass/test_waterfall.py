@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
 from glasslet.glass.waterfall import waterfall
-from glasslet.record.events import Decided, Observed
+from glasslet.record.events import Decided, Event, Observed
 from glasslet.record.history import AgentGap
 from glasslet.record.milestones import CREATED
 from tests.builders.record import BASE, START, accepted, created, ready, record, standing, station, waited, waiting
@@ -36,7 +37,7 @@ START_OF_A_POD = (
 )
 
 
-def trace(*events, now: float = 10.0, **live) -> TraceAnswer:
+def trace(*events: Event, now: float = 10.0, **live: Any) -> TraceAnswer:
     return waterfall(record(*events, **live), now=BASE + now)
 
 
@@ -97,9 +98,11 @@ def test_a_wait_outside_of_any_station_is_a_row_of_its_own() -> None:
 
 def test_what_is_still_going_on_ends_now() -> None:
     answer = trace(station("seen", 0, 0), stations=(standing("sandbox", 1.0),), now=5.0)
-    assert (answer.milestone, answer.total_ms) == ("now", pytest.approx(5000))
+    assert answer.milestone == "now"
+    assert answer.total_ms == pytest.approx(5000)
     row = answer.rows[-1]
-    assert (row.name, row.open, row.busy_ms) == ("sandbox", True, pytest.approx(4000))
+    assert (row.name, row.open) == ("sandbox", True)
+    assert row.busy_ms == pytest.approx(4000)
 
 
 def test_a_live_wait_belongs_to_its_party() -> None:
@@ -111,7 +114,8 @@ def test_a_live_wait_belongs_to_its_party() -> None:
 def test_without_a_ready_the_start_ends_with_the_last_started_container() -> None:
     events = [event for event in START_OF_A_POD if not hasattr(event, "subject")]
     answer = trace(*events)
-    assert (answer.milestone, answer.total_ms) == ("Running", pytest.approx(205))
+    assert answer.milestone == "Running"
+    assert answer.total_ms == pytest.approx(205)
 
 
 def test_a_container_on_its_way_keeps_the_window_open() -> None:
@@ -164,7 +168,7 @@ def test_any_record_is_accounted_for_to_the_millisecond(seed: int) -> None:
     dice = random.Random(seed)
     names = ("volumes", "sandbox", "image", "created", "started", "status")
     kinds = ("cri_call", "api_call", "queue", "exit", "back_off", "volume")
-    events = [station("seen", 0, 0)]
+    events: list[Event] = [station("seen", 0, 0)]
     for _ in range(30):
         start = dice.uniform(0, 2)
         end = start + dice.expovariate(5)
@@ -187,7 +191,8 @@ def test_start_of_a_new_agent_has_a_name_in_the_pods_trace() -> None:
 
 def test_where_there_is_an_api_the_start_ends_when_it_has_accepted_ready() -> None:
     answer = trace(*START_OF_A_POD, station("status", 0.251, 0.280), accepted(0.279))
-    assert (answer.milestone, answer.total_ms) == ("Ready accepted at API", pytest.approx(279))
+    assert answer.milestone == "Ready accepted at API"
+    assert answer.total_ms == pytest.approx(279)
     assert [row.name for row in answer.rows][-2:] == ["Ready here", "Ready accepted at API"]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options
 from glasslet.node.settings import NodeSettings, node_settings, reservations
 
 
-def settings_of(*, options: Options | None = None, **configuration: object) -> NodeSettings:
-    return node_settings("n1", options or Options(), KubeletConfiguration(**configuration), FeatureGates({}))  # type: ignore[arg-type]
+def settings_of(*, options: Options | None = None, **configuration: Any) -> NodeSettings:
+    return node_settings("n1", options or Options(), KubeletConfiguration(**configuration), FeatureGates({}))
 
 
 def test_reserved_cpus_take_the_place_of_cpu_reservations() -> None:

@@ -38,8 +38,9 @@ def test_a_long_name_is_cut(name: str, cut: str) -> None:
 )
 def test_a_name_that_is_no_label_is_refused(field: str, value: str) -> None:
     # behaviours.md §19: "subdomain must be a DNS label"
+    spec: dict[str, Any] = {field: value}
     with pytest.raises(ConfigError, match=re.escape(f'pod {field.capitalize()} "{value}" is not a valid DNS label: ')):
-        pod_hostname(pod_of(**{field: value}), DOMAIN)
+        pod_hostname(pod_of(**spec), DOMAIN)
 
 
 def test_a_name_of_which_nothing_is_left_is_refused() -> None:

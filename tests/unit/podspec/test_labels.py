@@ -57,7 +57,7 @@ def test_a_container_has_identity_and_name_but_no_labels_of_the_pod() -> None:
     }
 
 
-def annotations(container: dict[str, Any] | None = None, *, meta: Any = None, **spec: Any) -> dict[str, str]:
+def annotations_of(container: dict[str, Any] | None = None, *, meta: Any = None, **spec: Any) -> dict[str, str]:
     pod = pod_of(container or {}, meta=meta, **spec)
     return container_annotations(pod, pod.spec.containers[0], 3)
 
@@ -66,7 +66,7 @@ def test_annotations_always_hold_hash_restarts_and_termination_message() -> None
     # behaviours.md §30: "Annotations: io.kubernetes.container.hash, io.kubernetes.container.restartCount,
     # io.kubernetes.container.terminationMessagePath, io.kubernetes.container.terminationMessagePolicy"
     # behaviours.md §30: "Numbers are decimal text."
-    found = annotations({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"})
+    found = annotations_of({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"})
     assert found == {
         f"{PREFIX}hash": container_hash(Container(name="main", image="busybox")),
         f"{PREFIX}restartCount": "3",
@@ -99,4 +99,4 @@ def test_annotations_always_hold_hash_restarts_and_termination_message() -> None
     ],
 )
 def test_annotations_hold_what_stopping_needs(container: Any, spec: Any, meta: Any, name: str, value: str) -> None:
-    assert annotations(container, meta=meta, **spec)[name] == value
+    assert annotations_of(container, meta=meta, **spec)[name] == value

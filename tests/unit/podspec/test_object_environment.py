@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,6 +16,8 @@ from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.object_environment import ObjectEnvironment, ResolvedEnvironment
 from tests.builders.objects import config_map, secret, service
 from tests.builders.podspec import container_request, pod_of
+
+ObjectT = TypeVar("ObjectT")
 
 
 class Objects:
@@ -32,7 +34,7 @@ class Objects:
     async def config_map(self, namespace: str, name: str) -> ConfigMap:
         return self._find(self.config_maps, "configmap", namespace, name)
 
-    def _find(self, objects: dict[str, Any], word: str, namespace: str, name: str) -> Any:
+    def _find(self, objects: dict[str, ObjectT], word: str, namespace: str, name: str) -> ObjectT:
         assert namespace == "default"
         if self.error is not None:
             raise self.error

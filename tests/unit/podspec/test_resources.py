@@ -7,13 +7,11 @@ import pytest
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import (
     container_resources,
-    cpu_quota,
-    cpu_shares,
     oom_score_adj,
     overhead_resources,
-    page_size_name,
     sandbox_resources,
 )
+from glasslet.resources.kernel_amounts import cpu_quota, cpu_shares, page_size_name
 from glasslet.runtime.spec import Resources
 from tests.builders.podspec import node_facts, pod_of
 

@@ -361,7 +361,7 @@ def test_volumes_with_the_nodes_own_data_are_walked() -> None:
         ),
     )
     base = "/root/pods/uid-1/volumes"
-    assert volume_places(of, RootLayout("/root"), {UID: {"claimed": f"{base}/x/pv-1"}}.__getitem__) == [
+    assert volume_places(of, RootLayout("/root"), lambda uid: {UID: {"claimed": f"{base}/x/pv-1"}}[PodUID(uid)]) == [
         VolumePlace("claimed", f"{base}/x/pv-1", False),
         VolumePlace("tmp", f"{base}/kubernetes.io~empty-dir/tmp", True),
         VolumePlace("conf", f"{base}/kubernetes.io~configmap/conf", True),

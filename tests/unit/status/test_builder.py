@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,11 +21,11 @@ from glasslet.status.builder import build_status, status_builder
 NOW = datetime(2026, 1, 1, 12, 0, 0, 400_000, tzinfo=UTC)
 
 
-def container(name: str = "main", **fields: object) -> Container:
-    return Container(name=name, image=f"{name}:1", **fields)  # type: ignore[arg-type]
+def container(name: str = "main", **fields: Any) -> Container:
+    return Container(name=name, image=f"{name}:1", **fields)
 
 
-def pod(*containers: Container, source: str = "api", **spec: object) -> Pod:
+def pod(*containers: Container, source: str = "api", **spec: Any) -> Pod:
     return Pod(
         metadata=ObjectMeta(
             name="web",
@@ -33,11 +34,11 @@ def pod(*containers: Container, source: str = "api", **spec: object) -> Pod:
             generation=3,
             annotations={"kubernetes.io/config.source": source},
         ),
-        spec=PodSpec(containers=containers or (container(),), **{"restart_policy": "Always", **spec}),  # type: ignore[arg-type]
+        spec=PodSpec(containers=containers or (container(),), **{"restart_policy": "Always", **spec}),
     )
 
 
-def instance(name: str = "main", attempt: int = 0, exited: int | None = None, **fields: object) -> ObservedContainer:
+def instance(name: str = "main", attempt: int = 0, exited: int | None = None, **fields: Any) -> ObservedContainer:
     made = NOW - timedelta(seconds=100 - attempt)
     return ObservedContainer(
         **{
@@ -51,7 +52,7 @@ def instance(name: str = "main", attempt: int = 0, exited: int | None = None, **
             "finished_at": None if exited is None else NOW,
             "exit_code": exited or 0,
             **fields,
-        }  # type: ignore[arg-type]
+        }
     )
 
 
@@ -60,8 +61,8 @@ def observed(*containers: ObservedContainer, ips: tuple[str, ...] = ("10.0.0.9",
     return ObservedPod(uid=PodUID("u1"), name="web", namespace="default", sandboxes=(sandbox,), containers=containers)
 
 
-def status(the_pod: Pod, seen: ObservedPod | None, **facts: object) -> PodStatus:
-    return build_status(StatusFacts(pod=the_pod, now=NOW, observed=seen, **facts), "containerd")  # type: ignore[arg-type]
+def status(the_pod: Pod, seen: ObservedPod | None, **facts: Any) -> PodStatus:
+    return build_status(StatusFacts(pod=the_pod, now=NOW, observed=seen, **facts), "containerd")
 
 
 def condition(of: PodStatus, kind: str) -> PodCondition:

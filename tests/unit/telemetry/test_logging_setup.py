@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from glasslet.telemetry import log_writer
 from glasslet.telemetry.log_writer import LogWriter
 from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
 from glasslet.telemetry.verbosity import TRACE, VerbosityFilter, threshold
@@ -111,7 +110,7 @@ def test_a_reader_who_stopped_costs_lines_not_the_agent() -> None:
 def test_log_check_fails_when_nothing_gets_out_for_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     # http.md: "log when flushing hangs 2 min", 500 "internal server error: logging blocked"
     now = 1000.0
-    monkeypatch.setattr(log_writer.time, "monotonic", lambda: now)
+    monkeypatch.setattr("time.monotonic", lambda: now)
     stream = Stuck()
     writer = LogWriter(stream)
     writer.write("line")

@@ -31,5 +31,6 @@ def test_a_volume_is_of_the_type_that_its_manifest_names(source: dict[str, Any],
 def test_only_volumes_that_some_container_uses_count(group: str, use: dict[str, Any]) -> None:
     user = {"name": "user", "image": "busybox"} | use
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
-    pod = pod_of(user, volumes=volumes) if group == "containers" else pod_of(**{group: [user]}, volumes=volumes)
+    spec: dict[str, Any] = {} if group == "containers" else {group: [user]}
+    pod = pod_of(*([user] if group == "containers" else []), volumes=volumes, **spec)
     assert [volume.name for volume in used_volumes(pod)] == ["a"]

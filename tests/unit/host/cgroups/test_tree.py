@@ -227,7 +227,7 @@ def test_a_period_that_does_not_fit_yet_is_written_again(tmp_path: Path) -> None
     """As the kernel has it: no shorter period while the old quota is too large for it."""
     machine = FoldersV1(tmp_path)
     machine.tree.create(POD)
-    written = []
+    written: list[str] = []
 
     def write(path: str, value: str) -> None:
         if path.endswith("period_us") and not written:

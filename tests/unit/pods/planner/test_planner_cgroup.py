@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from glasslet.pods.planner import CreateSandbox, PreparePod, StopOldSandbox, plan
 from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
+from tests.builders.plans import given
 from tests.builders.pod import pod
-from tests.unit.pods.planner.test_planner import given
 
 
 def test_a_running_pod_without_cgroup_is_stopped_and_set_up_anew() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -16,8 +18,8 @@ THEIRS = PodCondition(type="example.com/Gate", status="True")
 DISRUPTION = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet")
 
 
-def seen(**status: object) -> Pod:
-    return replace(api_pod(), status=PodStatus(**status))  # type: ignore[arg-type]
+def seen(**status: Any) -> Pod:
+    return replace(api_pod(), status=PodStatus(**status))
 
 
 def test_conditions_of_others_come_from_the_api_and_our_own_stay() -> None:

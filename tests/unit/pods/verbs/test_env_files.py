@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,9 +42,9 @@ def test_an_optional_key_that_is_not_there_is_left_out(tmp_path: Path) -> None:
         ({"key": "LONG"}, 'environment variable value for key "LONG" exceeds maximum size of 32KB'),
     ],
 )
-def test_what_cannot_be_had_holds_the_container_back(tmp_path: Path, changes: dict[str, str], problem: str) -> None:
+def test_what_cannot_be_had_holds_the_container_back(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
     # behaviours.md §21: "fileKeyRef (gate EnvFiles, alpha, off): key up to 128, value up to 32 KiB characters."
     (tmp_path / "env").write_text(f"A=one\nLONG={'x' * 32769}\n")
     with pytest.raises(ConfigError) as caught:
-        look_up(tmp_path, **changes)  # type: ignore[arg-type]
+        look_up(tmp_path, **changes)
     assert (caught.value.reason, caught.value.message) == ("CreateContainerConfigError", problem)

@@ -7,6 +7,7 @@ id, metadata name, created_at, image, image_ref; image id and non-zero size".
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_the_host_network_is_seen() -> None:
 def test_a_sandbox_lacking_a_mandatory_field_is_an_error(field: str) -> None:
     status = sandbox()
     *path, last = field.split(".")
-    holder = getattr(status, path[0]) if path else status
+    holder: Any = getattr(status, path[0]) if path else status
     holder.ClearField(last)
 
     with pytest.raises(RuntimeRejected, match=f"lacks {field}"):
@@ -82,7 +83,7 @@ def test_a_sandbox_lacking_a_mandatory_field_is_an_error(field: str) -> None:
 def test_a_container_lacking_a_mandatory_field_is_an_error(field: str) -> None:
     status = container()
     *path, last = field.split(".")
-    holder = getattr(status, path[0]) if path else status
+    holder: Any = getattr(status, path[0]) if path else status
     holder.ClearField(last)
 
     with pytest.raises(RuntimeRejected, match=f"lacks {field}"):

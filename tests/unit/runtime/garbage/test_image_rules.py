@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ def image(name: str, *, pinned: bool = False, size: int = 10) -> Image:
     return Image(id=f"sha256:{name}", tags=(f"r.example/{name}:1",), size=size, pinned=pinned)
 
 
-def pod(**parts: str) -> ObservedPod:
+def pod(**parts: Any) -> ObservedPod:
     container = ObservedContainer(
         id=ContainerID("c"),
         name="main",
@@ -40,7 +41,7 @@ def pod(**parts: str) -> ObservedPod:
         phase=ContainerPhase.EXITED,
         sandbox_id=SandboxID("s"),
         created_at=NOON,
-        **parts,  # type: ignore[arg-type]
+        **parts,
     )
     return ObservedPod(uid=PodUID("u"), name="web", namespace="default", containers=(container,))
 

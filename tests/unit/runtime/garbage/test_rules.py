@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,10 @@ def everything(uid: PodUID) -> bool:
     return True
 
 
-def removed(*pods: ObservedPod, deleted: bool = False, **limits: object) -> list[str]:
+def removed(*pods: ObservedPod, deleted: bool = False, **limits: Any) -> list[str]:
     found = containers_to_remove(
         pods,
-        limits=Limits(**limits),  # type: ignore[arg-type]
+        limits=Limits(**limits),
         now=NOW,
         removable=everything if deleted else nothing,
     )

@@ -7,7 +7,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.runtime.observed.parts import PartRead, ReadOrder, with_part, with_parts
 from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 
-REF = PodRef("default", "web", "uid-1")
+REF = PodRef("default", "web", PodUID("uid-1"))
 UID = PodUID("uid-1")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,10 +94,10 @@ async def test_nobody_is_anonymous_only_when_allowed() -> None:
     assert await ask(None) is None
 
 
-def settings(**changes: object) -> AccessSettings:
-    values: dict[str, object] = {"node_name": "node-1", "mode": "AlwaysAllow", "client_certificates": False}
+def settings(**changes: Any) -> AccessSettings:
+    values: dict[str, Any] = {"node_name": "node-1", "mode": "AlwaysAllow", "client_certificates": False}
     values |= {"webhook_tokens": False, "anonymous": False}
-    return AccessSettings(**(values | changes))  # type: ignore[arg-type]
+    return AccessSettings(**(values | changes))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,16 +36,16 @@ def test_limits_are_read_again_after_two_to_four_minutes() -> None:
         return Limits(shares=len(asked))
 
     groups = [f"/pod{number}" for number in range(30)]
-    first = [kept.get(group, lambda group=group: read(group)) for group in groups]
+    first = [kept.get(group, partial(read, group)) for group in groups]
     clock.now += AGE - 1
-    assert [kept.get(group, lambda group=group: read(group)) for group in groups] == first
+    assert [kept.get(group, partial(read, group)) for group in groups] == first
     clock.now += AGE / 2
     for group in groups:
-        kept.get(group, lambda group=group: read(group))
+        kept.get(group, partial(read, group))
     assert 30 < len(asked) < 60  # not all at once
     clock.now += AGE
     for group in groups:
-        kept.get(group, lambda group=group: read(group))
+        kept.get(group, partial(read, group))
     assert set(asked[30:]) == set(groups)
 
 
