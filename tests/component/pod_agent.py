@@ -14,15 +14,14 @@ from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
 from glasslet.exchange.facts import ProbeOutcome
-from glasslet.pods.assembly import PodServices, default_handlers
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
 from glasslet.pods.lifecycle import Finished
-from glasslet.pods.no_devices import NoDevices
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations, Judge
 from glasslet.pods.resize.checkpoint import ByPod
 from glasslet.pods.resize.decision import Granted
+from glasslet.pods.services import PodServices, default_handlers
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
@@ -37,7 +36,7 @@ from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import UID, update
 from tests.fakes.background import in_background
-from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, StatusBoard
+from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, NoDevices, StatusBoard
 from tests.fakes.runtime import FakeRuntime
 
 

@@ -15,9 +15,9 @@ from glasslet.concurrency.clock import LoopClock
 from glasslet.glass.stuck_watch import ProgressWatch
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.files.pod_files import PodFiles
-from glasslet.pods.assembly import PodServices
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.services import PodServices
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
@@ -47,7 +47,7 @@ from tests.component.probed_agent import FakeMemory
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.inline_threads import InlineThreads
 from tests.fakes.mounts import FakeMounts
-from tests.fakes.pod_node import EventLog, FakeCgroups
+from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices
 from tests.fakes.probing import FakeProbing
 from tests.fakes.runtime import FakeRuntime
 
@@ -93,7 +93,9 @@ class WholeAgent:
                 host_ips=lambda: ("192.0.2.1",),
                 finished=self.statuses.finish,
             ),
-            report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
+            report=Reporting(
+                recorder=self.record, events=self.events, clock=self.clock, work=UNCOUNTED, starts=UNCOUNTED
+            ),
             settings=WorkerSettings(limits=BackOffLimits()),
         )
         self.desired = DesiredPods(sources=("file",), clock=self.clock, recorder=self.record)
@@ -133,6 +135,7 @@ class WholeAgent:
             files=self.files,
             cgroups=self.cgroups,
             data=StandaloneData(),
+            devices=NoDevices(),
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: None,
         )

@@ -11,9 +11,42 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.exchange.admission import Rejected
 from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.runtime.model import ObservedContainer
+from glasslet.runtime.spec import ContainerDevices
+from glasslet.telemetry.metrics.pods import PodWork
 from glasslet.volumes.errors import VolumeNotReady
+
+
+class NoDevices:
+    """Implements `collaborators.Devices` of an agent without device plugins."""
+
+    async def allocate(self, pod: Pod) -> Rejected | None:
+        return None
+
+    async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
+        return ContainerDevices()
+
+
+class Uncounted:
+    """Implements `reporting.WorkMetrics` and `reporting.StartMetrics`; counts nothing."""
+
+    def worked(self, work: PodWork, seconds: float) -> None: ...
+    def worker_started(self, seconds_since_seen: float, *, containers: int) -> None: ...
+    def sandbox_attempted(self, *, user_namespace: bool) -> None: ...
+    def sandbox_failed(self, *, user_namespace: bool) -> None: ...
+    def container_attempted(self, kind: str) -> None: ...
+    def container_failed(self, kind: str, reason: str) -> None: ...
+    def pod_restarted(self, *, static: bool) -> None: ...
+    def orphan_found(self) -> None: ...
+    def hook_fell_back(self) -> None: ...
+    def sleep_cut(self) -> None: ...
+    def running(self, seconds: float) -> None: ...
+    def started(self, total_seconds: float, *, sli_seconds: float | None, host_network: bool = False) -> None: ...
+
+
+UNCOUNTED = Uncounted()
 
 
 class FakeVolumes:

@@ -20,9 +20,10 @@ from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.machine import read_machine
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
-from glasslet.pods.assembly import PodServices
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.services import PodServices
 from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.workers import PodWorkers
@@ -40,7 +41,7 @@ from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, up
 from tests.fakes.background import in_background
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import PrivateContainerd
-from tests.fakes.pod_node import EventLog, FakeCgroups, StatusBoard
+from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, StatusBoard
 
 pytestmark = pytest.mark.containerd
 
@@ -82,12 +83,16 @@ class RealAgent:
             volumes=_volumes(root, self.record),
             files=self.files,
             cgroups=_DefaultCgroups(),
+            data=StandaloneData(),
+            devices=NoDevices(),
             node=lambda: node,
         )
         self.workers = PodWorkers(
             services=self.services,
             status=self.status_services(root),
-            report=Reporting(recorder=self.record, events=self.events, clock=self.clock),
+            report=Reporting(
+                recorder=self.record, events=self.events, clock=self.clock, work=UNCOUNTED, starts=UNCOUNTED
+            ),
             settings=WorkerSettings(),
         )
         self.sources_ready = False

@@ -9,8 +9,8 @@ from glasslet.assembly.pod_parts import PodParts
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.runtime_handlers import build_runtime_handlers
 from glasslet.assembly.sides import Sides
-from glasslet.pods.assembly import PodServices
 from glasslet.pods.resize.allocations import Allocations
+from glasslet.pods.services import PodServices
 from glasslet.runtime.errors import RuntimeCallError
 
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_origin import is_static
+from glasslet.api.pod_ref import PodRef
 from glasslet.exchange.admission import Rejected
-from glasslet.pods.collaborators import Devices
-from glasslet.pods.making_room import Victim, wait_for_room
-from glasslet.pods.name_queue import NameQueue
+from glasslet.exchange.facts import Verdict
+from glasslet.pods.collaborators import WARNING, Devices
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.updates import Kill
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+
+PREEMPTING = "Preempting"
+PREEMPTED = "Preempted in order to admit critical pod"
+DISRUPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
+_LEAST_WAIT = 10.0
 
 
 class Entrance:
@@ -42,3 +57,80 @@ class Entrance:
         refusal = await self._devices.allocate(pod)
         self._devices = None
         return refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A pod that is being ended for another. `grace`: seconds it was given; `stopped` once nothing of it runs."""
+
+    ref: PodRef
+    grace: int
+    stopped: asyncio.Event
+
+
+async def wait_for_room(victims: Sequence[Victim], report: Reporting) -> None:
+    """Returns when all have stopped, or had one and a half times their grace (10 s at least): who resists goes on being
+    stopped, but the critical pod starts."""
+    deadline = report.clock.monotonic() + max((_patience(one) for one in victims), default=0.0)
+    for victim in victims:
+        try:
+            with report.recorder.wait(WaitKind.ADMISSION, on=f"end of {victim.ref}, which makes room"):
+                async with asyncio.timeout(max(0.0, deadline - report.clock.monotonic())):
+                    await victim.stopped.wait()
+        except TimeoutError:
+            text = "Container runtime did not kill the pod within specified grace period."
+            report.events(victim.ref, WARNING, "ExceededGracePeriod", text)
+
+
+def _patience(victim: Victim) -> float:
+    return max(_LEAST_WAIT, victim.grace * 1.5)
+
+
+class NameQueue:
+    """Who of the static pods of one name may run. API pods never wait."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lines: dict[tuple[str, str], deque[PodUID]] = {}
+        self._moved = asyncio.Event()
+
+    def enter(self, pod: Pod) -> None:
+        """The pod wants to run; its place is behind those that came before."""
+        if is_static(pod):
+            line = self._lines.setdefault(_full_name(pod), deque())
+            if pod.metadata.uid not in line:
+                line.append(PodUID(pod.metadata.uid))
+
+    def leave(self, pod: Pod) -> None:
+        """The pod has ended, or never will begin."""
+        line = self._lines.get(_full_name(pod))
+        if line is None or pod.metadata.uid not in line:
+            return
+        line.remove(PodUID(pod.metadata.uid))
+        if not line:
+            del self._lines[_full_name(pod)]
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    def predecessor(self, pod: Pod) -> PodUID | None:
+        """Whose end the pod waits for; None: it is its turn."""
+        line = self._lines.get(_full_name(pod))
+        return line[0] if line and pod.metadata.uid in line and line[0] != pod.metadata.uid else None
+
+    async def wait_for_turn(self, pod: Pod) -> None:
+        """Returns when the pod may begin."""
+        while (before := self.predecessor(pod)) is not None:
+            with self._recorder.wait(WaitKind.QUEUE, on=f"end of the pod of the same name (uid {before})"):
+                await self._moved.wait()
+
+
+def _full_name(pod: Pod) -> tuple[str, str]:
+    return (pod.metadata.namespace, pod.metadata.name)
+
+
+def reject(ref: PodRef, refusal: Rejected, report: Reporting) -> Kill:
+    """Tells of the refusal; the pod's worker is to take the kill."""
+    report.recorder.decided("rejected", reason=refusal.reason, message=refusal.message)
+    report.events(ref, WARNING, refusal.reason, refusal.message)
+    message = f"Pod was rejected: {refusal.message}"
+    return Kill(verdict=Verdict(phase="Failed", reason=refusal.reason, message=message, rejected=True))

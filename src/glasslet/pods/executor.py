@@ -12,6 +12,8 @@ from typing import assert_never
 from glasslet.api.container import Container
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.backoff import BackOffLimits, back_off_key, restarted
+from glasslet.pods.failures import StepFailed, runtime_failed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import (
     POD_LEVEL,
     Action,
@@ -25,8 +27,8 @@ from glasslet.pods.planner import (
     StopOldSandbox,
 )
 from glasslet.pods.planner.sidecars import is_sidecar
+from glasslet.pods.reporting import WorkMetrics
 from glasslet.pods.resize.resizer import PodResizer
-from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.pods.verbs.create_sandbox import SandboxCreator
 from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller
 from glasslet.pods.verbs.post_start import post_start_of
@@ -34,7 +36,6 @@ from glasslet.pods.verbs.prepare_pod import PodPreparer
 from glasslet.pods.verbs.remove_pod import PodRemover
 from glasslet.pods.verbs.start_container import ContainerStarter
 from glasslet.pods.verbs.stop_pod import PodStopper
-from glasslet.pods.work_metrics import UNCOUNTED, WorkMetrics
 from glasslet.runtime.errors import RuntimeCallError
 
 
@@ -64,7 +65,7 @@ class Verbs:
 class Executor:
     """Runs plans."""
 
-    def __init__(self, *, verbs: Verbs, limits: BackOffLimits, clock: Clock, metrics: WorkMetrics = UNCOUNTED) -> None:
+    def __init__(self, *, verbs: Verbs, limits: BackOffLimits, clock: Clock, metrics: WorkMetrics) -> None:
         self._metrics = metrics
         self._verbs = verbs
         self._limits = limits

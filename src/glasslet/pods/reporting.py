@@ -5,12 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import EventSink, NodeEventSink
-from glasslet.pods.work_metrics import UNCOUNTED, StartMetrics, WorkMetrics
 from glasslet.record.recorder import Recorder
 from glasslet.telemetry.metrics.pods import PodWork
+
+
+class WorkMetrics(Protocol):
+    """`kubelet_pod_worker_*`, `kubelet_started_*` and their like."""
+
+    def worked(self, work: PodWork, seconds: float) -> None: ...
+    def worker_started(self, seconds_since_seen: float, *, containers: int) -> None: ...
+    def sandbox_attempted(self, *, user_namespace: bool) -> None: ...
+    def sandbox_failed(self, *, user_namespace: bool) -> None: ...
+    def container_attempted(self, kind: str) -> None: ...
+    def container_failed(self, kind: str, reason: str) -> None: ...
+    def pod_restarted(self, *, static: bool) -> None: ...
+    def orphan_found(self) -> None: ...
+    def hook_fell_back(self) -> None: ...
+    def sleep_cut(self) -> None: ...
+
+
+class StartMetrics(Protocol):
+    """`kubelet_pod_start_*`."""
+
+    def running(self, seconds: float) -> None: ...
+    def started(self, total_seconds: float, *, sli_seconds: float | None, host_network: bool = False) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +42,10 @@ class Reporting:
     recorder: Recorder
     events: EventSink
     clock: Clock
+    work: WorkMetrics
+    starts: StartMetrics
     node_events: NodeEventSink = lambda type_, reason, message: None
     """What of a pod's trouble is the node's."""
-    work: WorkMetrics = UNCOUNTED
-    starts: StartMetrics = UNCOUNTED
 
     @contextmanager
     def counted(self, work: PodWork) -> Iterator[None]:

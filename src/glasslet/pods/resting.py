@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.jitter import jittered
 from glasslet.concurrency.mailbox import Mailbox
-from glasslet.pods.holds import pause_after
+from glasslet.pods.failures import StepFailed, pause_after
 from glasslet.pods.planner import PlannedWait
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.steps import StepFailed
 from glasslet.pods.updates import Ask
-from glasslet.pods.wait_board import WaitBoard
+from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
@@ -76,3 +77,29 @@ class Resting:
         self.waits.show([PlannedWait(kind=WaitKind.BACK_OFF, on=failure.why, until=until)])
         await self.rest(pause)
         self.waits.clear()
+
+
+class WaitBoard:
+    """The waits that one pod's plans name. They stay open over wake-ups, so that each shows how long it really lasts,
+    and are closed when a plan that does not name them any more is acted on."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open: dict[PlannedWait, ExitStack] = {}
+
+    def show(self, waits: Iterable[PlannedWait]) -> None:
+        """From now on the pod waits for exactly these."""
+        wanted = dict.fromkeys(waits)
+        for gone in [wait for wait in self._open if wait not in wanted]:
+            self._open.pop(gone).close()
+        for wait in wanted:
+            if wait not in self._open:
+                stack = ExitStack()
+                stack.enter_context(
+                    self._recorder.wait(wait.kind, on=wait.on, until=wait.until, container=wait.container or None)
+                )
+                self._open[wait] = stack
+
+    def clear(self) -> None:
+        """The pod waits for nothing of that kind."""
+        self.show(())

@@ -11,8 +11,9 @@ from glasslet.api.pod import Pod
 from glasslet.concurrency.jitter import jittered
 from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
 from glasslet.pods.executor import Executor
-from glasslet.pods.holds import hold_back
+from glasslet.pods.failures import Retry, StepFailed, hold_back
 from glasslet.pods.lifecycle import Syncing
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
@@ -20,7 +21,6 @@ from glasslet.pods.resize.allocations import Allocations, unfinished
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status.last_words import LastWords
 from glasslet.pods.status.status_keeper import StatusKeeper
-from glasslet.pods.steps import PodMemory, Retry, StepFailed
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import ObservedPod

@@ -20,7 +20,7 @@ from glasslet.concurrency.mailbox import Mailbox
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.facts import Verdict
 from glasslet.pods.collaborators import NORMAL, Observed
-from glasslet.pods.entrance import Entrance
+from glasslet.pods.entrance import Entrance, reject
 from glasslet.pods.lifecycle import (
     CleanedUp,
     ContainersStopped,
@@ -34,15 +34,14 @@ from glasslet.pods.lifecycle import (
     Terminating,
     advance,
 )
-from glasslet.pods.rejecting import reject
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resting import Resting
+from glasslet.pods.services import Stages
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.stages import Stages
 from glasslet.pods.status.api_status import tells_of_others
 from glasslet.pods.status.start_times import StartTimes
 from glasslet.pods.status.status_keeper import StatusKeeper
-from glasslet.pods.steps import PodMemory
 from glasslet.pods.sync import PastDeadline, Quiet, RanOut
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
 from glasslet.pods.verbs.grace import termination_grace
@@ -257,14 +256,14 @@ class PodWorker:
 
     async def _stop(self, grace: int) -> None:
         self._tell()
-        if (failure := await self._stages.way_out.stop(self.memory, grace)) is not None:
+        if (failure := await self._stages.teardown.stop(self.memory, grace)) is not None:
             await self._resting.pause(failure)
             return
         self._advance(ContainersStopped())
         self._tell()
 
     async def _clean_up(self) -> None:
-        if (failure := await self._stages.way_out.clean_up(self.memory)) is not None:
+        if (failure := await self._stages.teardown.clean_up(self.memory)) is not None:
             await self._resting.pause(failure)
             return
         self._advance(CleanedUp())
@@ -273,16 +272,16 @@ class PodWorker:
 
     async def _idle_or_remove(self, *, removed: bool) -> bool:
         """False once nothing is left to do, ever."""
-        seen, way_out = self._observed.get(self.ref.uid), self._stages.way_out
+        seen, teardown = self._observed.get(self.ref.uid), self._stages.teardown
         if seen is not None and seen.running():
-            failure = await way_out.stop_again(self.memory)
+            failure = await teardown.stop_again(self.memory)
         elif not removed:
             await self._resting.rest(None)
             return True
         elif self.again is not None:
             # It comes back under the same UID: what is left counts its restarts and holds its logs.
             return False
-        elif (failure := await way_out.remove(self.memory)) is None:
+        elif (failure := await teardown.remove(self.memory)) is None:
             return False
         if failure is not None:
             await self._resting.pause(failure)

@@ -20,16 +20,12 @@ from glasslet.concurrency.supervision import Supervisor
 from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.exchange.facts import Verdict
 from glasslet.exchange.finality import has_ended
-from glasslet.pods.assembly import PodServices
 from glasslet.pods.collaborators import WARNING, Admit
-from glasslet.pods.entrance import Entrance
+from glasslet.pods.entrance import DISRUPTED, PREEMPTED, PREEMPTING, Entrance, NameQueue, Victim, reject
 from glasslet.pods.lifecycle import State
-from glasslet.pods.making_room import DISRUPTED, PREEMPTED, PREEMPTING, Victim
-from glasslet.pods.name_queue import NameQueue
-from glasslet.pods.rejecting import reject
 from glasslet.pods.reporting import Reporting
+from glasslet.pods.services import PodServices, build_stages
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.stages import build_stages
 from glasslet.pods.status.status_keeper import StatusKeeper, StatusServices
 from glasslet.pods.updates import Kill
 from glasslet.pods.verbs.grace import MIN_GRACE, termination_grace

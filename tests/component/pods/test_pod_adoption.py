@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
-from glasslet.pods.late_calls import PATIENCE
+from glasslet.pods.verbs.earlier_agent import PATIENCE
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import NameReserved, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase

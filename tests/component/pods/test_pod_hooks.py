@@ -17,6 +17,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.pods.verbs.hooks import HookFailed, HookRunner
 from glasslet.record.store import Record
 from tests.builders.pod import container, pod
+from tests.fakes.pod_node import UNCOUNTED
 from tests.fakes.runtime import FakeRuntime
 
 SEEN: list[web.Request] = []
@@ -63,7 +64,9 @@ async def server(tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
 
 async def run(action: HTTPGetAction, port: int, *, ip: str = "127.0.0.1") -> None:
     """Runs the hook for a pod with this address, whose container names its port `web`."""
-    hooks = HookRunner(runtime=FakeRuntime(), recorder=Record(clock=SystemClock()), pod_ip=lambda _: ip)
+    hooks = HookRunner(
+        runtime=FakeRuntime(), recorder=Record(clock=SystemClock()), pod_ip=lambda _: ip, metrics=UNCOUNTED
+    )
     one = container(ports=(ContainerPort(name="web", container_port=port),))
     handler = LifecycleHandler(http_get=action)
     async with asyncio.timeout(60):
@@ -151,7 +154,9 @@ async def test_a_hook_that_cannot_be_sent_says_why(action: HTTPGetAction, ip: st
 
 async def test_a_tcp_hook_cannot_be_run() -> None:
     # behaviours.md §4: "tcpSocket is accepted by the API but fails as a hook"
-    hooks = HookRunner(runtime=FakeRuntime(), recorder=Record(clock=SystemClock()), pod_ip=lambda _: "127.0.0.1")
+    hooks = HookRunner(
+        runtime=FakeRuntime(), recorder=Record(clock=SystemClock()), pod_ip=lambda _: "127.0.0.1", metrics=UNCOUNTED
+    )
     handler = LifecycleHandler(tcp_socket=TCPSocketAction(port=80))
     with pytest.raises(HookFailed, match="want exec, httpGet or sleep"):
         await hooks.run(handler, name="preStop", pod=pod(), container=container(), instance=ContainerID("main-0"))

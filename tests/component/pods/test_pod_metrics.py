@@ -76,7 +76,7 @@ async def test_failures_are_counted_with_the_reason_that_the_pod_shows() -> None
         )
 
 
-async def test_the_way_out_is_counted_too() -> None:
+async def test_the_teardown_is_counted_too() -> None:
     async with running_agent() as agent:
         agent.add(pod())
         await agent.until_running("main")

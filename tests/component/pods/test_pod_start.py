@@ -15,8 +15,9 @@ from glasslet.api.volume import EmptyDirVolumeSource, Volume
 from glasslet.concurrency.clock import LoopClock
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.executor import Executor
+from glasslet.pods.failures import StepFailed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import Action
-from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.record.events import Waited
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb

@@ -14,11 +14,12 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.pods.collaborators import NORMAL, Cgroups, Observed
+from glasslet.pods.failures import StepFailed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner.shapes import RESIZE
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.requirements import CPU, MEMORY, amounts, resizable, with_requirements, with_resource
-from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import container_resources, overhead_resources, sandbox_resources
 from glasslet.runtime.errors import RuntimeCallError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from glasslet.pods.collaborators import PodFiles
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner.instances import as_container
-from glasslet.pods.steps import PodMemory
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.runtime.model import ContainerPhase, ObservedPod

@@ -7,8 +7,8 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.concurrency.clock import Clock
-from glasslet.pods.steps import PodMemory
-from glasslet.pods.work_metrics import StartMetrics
+from glasslet.pods.memory import PodMemory
+from glasslet.pods.reporting import StartMetrics
 
 _STATELESS = ("config_map", "secret", "projected", "downward_api", "empty_dir")
 

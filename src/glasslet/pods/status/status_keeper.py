@@ -18,8 +18,8 @@ from glasslet.exchange.facts import ProbeOutcome, Resizing, StatusFacts, Waiting
 from glasslet.exchange.finality import has_ended, shows_an_end, with_end_withheld
 from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.status.api_status import taken_over
-from glasslet.pods.steps import PodMemory
 from glasslet.runtime.model import ObservedPod
 
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from glasslet.api.pod import Pod
 from glasslet.pods.collaborators import Observed
 from glasslet.pods.executor import Executor
-from glasslet.pods.steps import PodMemory
+from glasslet.pods.memory import PodMemory
 
 
 class VolumeRefresher:

@@ -11,7 +11,8 @@ from glasslet.api.container import Container
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.collaborators import ConfigurationData, Images
-from glasslet.pods.steps import PodMemory, Retry, StepFailed
+from glasslet.pods.failures import Retry, StepFailed
+from glasslet.pods.memory import PodMemory
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import Station
 from glasslet.runtime.model import Image

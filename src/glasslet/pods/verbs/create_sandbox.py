@@ -6,10 +6,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers
-from glasslet.pods.late_calls import until_settled
+from glasslet.pods.failures import Retry, StepFailed, runtime_failed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, Retry, StepFailed, runtime_failed
+from glasslet.pods.verbs.earlier_agent import while_unsettled
 from glasslet.podspec.dns import FormedDNS, form_dns
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest, UserNamespace
@@ -102,7 +103,7 @@ class SandboxCreator:
     async def _run(self, memory: PodMemory, spec: SandboxSpec) -> None:
         uid = memory.ref.uid
         try:
-            async for _ in until_settled(self._recorder, on="a sandbox under the same name"):
+            async for _ in while_unsettled(self._recorder, on="a sandbox under the same name"):
                 with suppress(NameReserved), self._observed.changing(uid):
                     sandbox = await self._runtime.run_sandbox(spec)
                     await self._observed.refresh_sandbox(memory.ref, sandbox)

@@ -9,7 +9,7 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import HTTPGetAction, LifecycleHandler
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
-from glasslet.pods.work_metrics import UNCOUNTED, WorkMetrics
+from glasslet.pods.reporting import WorkMetrics
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
@@ -34,7 +34,7 @@ class HookRunner:
         runtime: RuntimeService,
         recorder: Recorder,
         pod_ip: Callable[[Pod], str],
-        metrics: WorkMetrics = UNCOUNTED,
+        metrics: WorkMetrics,
     ) -> None:
         self._metrics = metrics
         self._runtime = runtime

@@ -12,12 +12,13 @@ from glasslet.api.object import ContainerID
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, Images, Observed, PodFiles, SubPaths
-from glasslet.pods.late_calls import until_settled
+from glasslet.pods.failures import StepFailed, runtime_failed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.pods.verbs.container_images import ContainerImages
 from glasslet.pods.verbs.create_sandbox import SandboxCreator
+from glasslet.pods.verbs.earlier_agent import while_unsettled
 from glasslet.pods.verbs.env_files import file_keys
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.errors import ConfigError, container_error
@@ -160,7 +161,7 @@ class ContainerMaker:
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
         """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""
         for _ in range(MAX_TAKEN_NAMES):
-            async for _ in until_settled(self._recorder, on="a container under the same name"):
+            async for _ in while_unsettled(self._recorder, on="a container under the same name"):
                 try:
                     with self._observed.changing(home.pod.uid):
                         return await self._runtime.create_container(home.sandbox.id, spec, home.spec)

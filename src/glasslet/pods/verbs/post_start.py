@@ -6,9 +6,10 @@ from glasslet.api.lifecycle import LifecycleHandler
 from glasslet.api.object import ContainerID
 from glasslet.exchange.facts import Waiting
 from glasslet.pods.collaborators import WARNING
+from glasslet.pods.failures import StepFailed, runtime_failed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, StepFailed, runtime_failed
 from glasslet.pods.verbs.grace import restart_grace
 from glasslet.pods.verbs.hooks import HookFailed, HookRunner
 from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller

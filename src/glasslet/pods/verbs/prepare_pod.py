@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, RuntimeHandlers, Volumes
+from glasslet.pods.failures import Retry, StepFailed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import PodMemory, Retry, StepFailed
 from glasslet.record.stations import Station
 from glasslet.volumes.errors import VolumeNotReady
 

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.pods.collaborators import Observed, PodFiles
+from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.planner import POD_LEVEL, RemoveContainer
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import StepFailed, runtime_failed
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer

@@ -5,12 +5,13 @@ from __future__ import annotations
 from glasslet.api.object import ContainerID
 from glasslet.exchange.facts import Waiting
 from glasslet.pods.collaborators import NORMAL, WARNING, Observed, PodFiles
-from glasslet.pods.late_calls import until_settled
+from glasslet.pods.failures import runtime_failed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
-from glasslet.pods.steps import PodMemory, runtime_failed
+from glasslet.pods.verbs.earlier_agent import while_unsettled
 from glasslet.pods.verbs.make_container import ContainerMaker
 from glasslet.pods.verbs.post_start import PostStart
 from glasslet.record.recorder import working_for
@@ -92,7 +93,7 @@ class ContainerStarter:
 
     async def _started_by_another(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> bool:
         """Whether a start that an earlier agent asked for went through after all. Waits while that is open."""
-        async for _ in until_settled(self._recorder, on=f"the start of {action.name}"):
+        async for _ in while_unsettled(self._recorder, on=f"the start of {action.name}"):
             await self._refresh(memory, action)
             found = self._instance(memory, instance)
             if found is None or found.phase is not ContainerPhase.CREATED:

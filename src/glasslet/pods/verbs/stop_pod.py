@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 
 from glasslet.api.codec import DecodeError, decode
@@ -11,11 +12,11 @@ from glasslet.api.lifecycle import Lifecycle, LifecycleHandler
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.pods.collaborators import NORMAL, Observed
+from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.planner import POD_LEVEL, Role
+from glasslet.pods.planner.sidecars import is_sidecar
 from glasslet.pods.reporting import Reporting
-from glasslet.pods.steps import StepFailed, runtime_failed
-from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller
-from glasslet.pods.verbs.stop_order import StopOrder
+from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller, Turn
 from glasslet.podspec.labels import PRE_STOP
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -121,3 +122,36 @@ def _restored(instance: ObservedContainer) -> Container:
     except DecodeError:
         return Container(name=instance.name)
     return Container(name=instance.name, lifecycle=Lifecycle(pre_stop=handler))
+
+
+class StopOrder:
+    """The order of signals in one stop of one pod: regular containers at once, sidecars after them in reverse order of
+    their start."""
+
+    def __init__(self, pod: Pod, running: Iterable[str]) -> None:
+        """`running`: names of the containers that are being stopped."""
+        names = set(running)
+        self._ended = {name: asyncio.Event() for name in names}
+        regular = [container.name for container in pod.spec.containers if container.name in names]
+        self._before: dict[str, list[str]] = {}
+        later = regular
+        for container in reversed(pod.spec.init_containers):
+            if is_sidecar(container) and container.name in names:
+                self._before[container.name] = list(later)
+                later = [*later, container.name]
+
+    def turn(self, name: str) -> Turn | None:
+        """What this container waits for; None: nothing."""
+        before = self._before.get(name)
+        if not before:
+            return None
+
+        async def wait_for_those_before() -> None:
+            for other in before:
+                await self._ended[other].wait()
+
+        return wait_for_those_before
+
+    def ended(self, name: str) -> None:
+        """The container has ended, or could not be stopped: those after it need not wait any longer."""
+        self._ended[name].set()

@@ -8,9 +8,9 @@ import pytest
 
 from glasslet.api.object import ContainerID
 from glasslet.concurrency.clock import LoopClock
+from glasslet.pods.entrance import NameQueue
 from glasslet.pods.executor import in_groups
-from glasslet.pods.holds import pause_after
-from glasslet.pods.name_queue import NameQueue
+from glasslet.pods.failures import Retry, pause_after
 from glasslet.pods.planner import (
     Action,
     CreateSandbox,
@@ -21,9 +21,8 @@ from glasslet.pods.planner import (
     StartContainer,
 )
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.steps import Retry
 from glasslet.pods.verbs.grace import probe_grace, restart_grace, termination_grace
-from glasslet.pods.verbs.stop_order import StopOrder
+from glasslet.pods.verbs.stop_pod import StopOrder
 from glasslet.record.store import Record
 from tests.builders.pod import api_pod, container, deleted, pod, post_start, sidecar
 

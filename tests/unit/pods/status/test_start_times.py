@@ -18,8 +18,8 @@ from glasslet.api.pod_status import (
     PodStatus,
 )
 from glasslet.api.volume import EmptyDirVolumeSource, HostPathVolumeSource, Volume
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.status.start_times import StartTimes, covered
-from glasslet.pods.steps import PodMemory
 from tests.builders.pod import container, pod
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.facts import StatusFacts, Waiting
 from glasslet.pods.lifecycle import Syncing, Terminating
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.status.status_keeper import StatusKeeper, StatusServices
-from glasslet.pods.steps import PodMemory
 from tests.builders.observed import observed_pod
 from tests.builders.pod import pod
 from tests.builders.record import ManualClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glasslet.api.pod import Pod
-from glasslet.pods.steps import PodMemory
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.upkeep.refresh import refresh_due
 from tests.builders.pod import pod, with_image
 

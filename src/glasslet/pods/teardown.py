@@ -6,15 +6,16 @@ from contextlib import AbstractContextManager
 
 from glasslet.pods.collaborators import WARNING, Observed
 from glasslet.pods.executor import Executor
+from glasslet.pods.failures import StepFailed
+from glasslet.pods.memory import PodMemory
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.status.last_words import LastWords
-from glasslet.pods.steps import PodMemory, StepFailed
 from glasslet.pods.verbs.grace import MIN_GRACE
 from glasslet.record.stations import Station
 from glasslet.telemetry.metrics.pods import PodWork
 
 
-class WayOut:
+class PodTeardown:
     """Takes pods down, for any number of workers. Each step returns what it failed with, None once it is done."""
 
     def __init__(self, *, executor: Executor, observed: Observed, last_words: LastWords, report: Reporting) -> None:

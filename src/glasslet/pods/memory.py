@@ -1,10 +1,9 @@
-"""How a step of a pod's work fails, and what is remembered of a pod between steps."""
+"""What is remembered of one pod between the steps of its worker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
@@ -14,46 +13,7 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.backoff import BackOffs
 from glasslet.pods.planner import POD_LEVEL, Hold
 from glasslet.record.standing import StandingFinding
-from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
 from glasslet.runtime.spec import SandboxSpec
-
-
-class Retry(Enum):
-    """When a failed step is tried again."""
-
-    SOON = "soon"
-    """1 s plus 0..50 %: the network or the runtime is not ready."""
-    LATER = "later"
-    """10 s plus 0..50 %."""
-    GROWING = "growing"
-    """0.5 s doubling to 122 s, as volume operations do."""
-
-
-class StepFailed(Exception):
-    """An action failed. `key`: container name or POD_LEVEL; `waiting`: what the API shows for the container from now
-    on until a start succeeds. `retry_at`: monotonic time of the next try, where that is known better than `retry`."""
-
-    def __init__(
-        self,
-        key: str,
-        why: str,
-        *,
-        retry: Retry = Retry.LATER,
-        retry_at: float | None = None,
-        waiting: Waiting | None = None,
-    ) -> None:
-        super().__init__(why)
-        self.key = key
-        self.why = why
-        self.retry = retry
-        self.retry_at = retry_at
-        self.waiting = waiting
-
-
-def runtime_failed(key: str, error: RuntimeCallError, *, waiting: Waiting | None = None) -> StepFailed:
-    """The runtime refused or did not answer."""
-    retry = Retry.SOON if isinstance(error, RuntimeUnavailable) else Retry.LATER
-    return StepFailed(key, f"{error.verb} failed", retry=retry, waiting=waiting)
 
 
 @dataclass(slots=True)

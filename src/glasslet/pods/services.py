@@ -1,4 +1,4 @@
-"""Puts the verbs together from what they need."""
+"""Everything that a pod's work touches, and the stages of a pod's life built on it: shared by all workers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from glasslet.pods.collaborators import (
     Images,
     Observed,
     PodFiles,
+    ProbeOutcomes,
     RuntimeHandlers,
     Volumes,
 )
 from glasslet.pods.executor import Executor, Verbs
-from glasslet.pods.no_devices import NoDevices
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.resizer import MemoryInUse, PodResizer
 from glasslet.pods.runtime_handlers import PodRuntimeHandlers
-from glasslet.pods.standalone_data import StandaloneData
+from glasslet.pods.settings import WorkerSettings
+from glasslet.pods.status.last_words import LastWords
+from glasslet.pods.sync import PodSync
+from glasslet.pods.teardown import PodTeardown
+from glasslet.pods.upkeep.refresh import VolumeRefresher
 from glasslet.pods.verbs.create_sandbox import SandboxCreator
 from glasslet.pods.verbs.hooks import HookRunner
 from glasslet.pods.verbs.kill_container import ContainerKiller
@@ -59,9 +63,9 @@ class PodServices:
     files: PodFiles
     cgroups: Cgroups
     node: Callable[[], NodeFacts]
-    data: ConfigurationData = field(default_factory=StandaloneData)
+    data: ConfigurationData
+    devices: Devices
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
-    devices: Devices = field(default_factory=NoDevices)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
     allocations: Allocations = field(default_factory=Allocations)
@@ -139,4 +143,34 @@ def _starter(
         files=services.files,
         allocations=services.allocations,
         report=report,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """One object for each stage of a pod's life; what they remember of a pod is in its `PodMemory`."""
+
+    sync: PodSync
+    refresher: VolumeRefresher
+    teardown: PodTeardown
+
+
+def build_stages(services: PodServices, probes: ProbeOutcomes, report: Reporting, settings: WorkerSettings) -> Stages:
+    """All stages, on one executor."""
+    executor, observed = build_executor(services, report, settings.limits), services.observed
+    last_words = LastWords(files=services.files, recorder=report.recorder)
+    sync = PodSync(
+        executor=executor,
+        observed=observed,
+        probes=probes,
+        last_words=last_words,
+        report=report,
+        settings=settings,
+        cgroup_lost=services.cgroup_lost,
+        allocations=services.allocations,
+    )
+    return Stages(
+        sync=sync,
+        refresher=VolumeRefresher(executor=executor, observed=observed, every=settings.sync_frequency),
+        teardown=PodTeardown(executor=executor, observed=observed, last_words=last_words, report=report),
     )
