@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import uvloop
 
 from glasslet.assembly.cgroups import find_cgroup_driver
-from glasslet.assembly.cluster import ClusterSide, build_cluster_side
+from glasslet.assembly.cluster import ClusterSide, build_cluster_side, pod_cidr_services, report_node_notices
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
 from glasslet.assembly.health import Vitals, find_service_manager
@@ -94,6 +94,7 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
             desired=desired,
             host_ips=host_ips,
         )
+        report_node_notices(foundation)
         pods = build_pod_side(sides, driver)
         servers = await build_servers(sides, pods, log)
         vitals.checks = servers.vital
@@ -126,7 +127,12 @@ async def _manage_pods(
         await server.start()
         layers.push_async_callback(server.stop)
     resources = build_pod_resources(foundation, pods)
-    upkeep = {"log rotation": runtime.rotator.run, "pod resources": resources.run, **pods.services}
+    upkeep = {
+        "log rotation": runtime.rotator.run,
+        "pod resources": resources.run,
+        **pods.services,
+        **pod_cidr_services(foundation, runtime),
+    }
     await layers.enter_async_context(running({**upkeep, **servers.services}))
 
 

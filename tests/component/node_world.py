@@ -11,8 +11,8 @@ from glasslet.api.codec import convert
 from glasslet.api.node import Node, NodeCondition
 from glasslet.concurrency.clock import LoopClock
 from glasslet.node.agent import NodeAgent, NodeAPI
-from glasslet.node.contributions import Contributions
-from glasslet.node.inputs import HostFacts, NodeEvent
+from glasslet.node.inputs import Contributions, HostFacts, NodeEvent
+from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.reporting import NodeReporting
 from glasslet.record.store import Record
 from glasslet.runtime.observed import RuntimeConditions
@@ -94,7 +94,7 @@ class NodeWorld:
             api=NodeAPI(requests=self.server, heartbeats=self.server, reconnect=self._reconnect),
             runtime=conditions,
             facts=self.facts,
-            update_pod_cidr=self.runtime.update_pod_cidr,
+            pod_cidr=PodCIDRHandover(update=self.runtime.update_pod_cidr),
             report=NodeReporting(recorder=self.record, events=self._event, clock=self.clock, metrics=self.startup),
             contributions=self.contributions,
         )

@@ -17,6 +17,7 @@ from glasslet.kubeapi.kubeconfig import load_kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.inputs import HostFacts
+from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.reporting import NodeReporting
 from glasslet.record.store import Record
 from glasslet.runtime.model import Image, RuntimeHandler
@@ -57,7 +58,7 @@ class Told:
             api=NodeAPI(requests=self.client, heartbeats=self.client),
             runtime=self.conditions,
             facts=self.facts,
-            update_pod_cidr=self.runtime.update_pod_cidr,
+            pod_cidr=PodCIDRHandover(update=self.runtime.update_pod_cidr),
             report=NodeReporting(
                 recorder=record, events=lambda type_, reason, message: self.events.append(reason), clock=clock
             ),

@@ -11,7 +11,7 @@ from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
-from glasslet.assembly.cluster import standalone_node
+from glasslet.assembly.cluster import build_standalone_node
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.sides import Sides
 from glasslet.exchange.admission import Admitted, Rejected
@@ -62,11 +62,9 @@ def build_pod_admission(sides: Sides) -> PodAdmission:
     foundation, cluster, devices = sides.foundation, sides.cluster, sides.devices.manager
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial, devices)
-    plain = standalone_node(foundation, sides.host_ips)
-    able = standalone_node(foundation, sides.host_ips, supplemental_groups_policy=True)
+    standalone = build_standalone_node(foundation, sides.host_ips)
 
     def node() -> Node:
-        # Known only once the runtime has told its status.
-        return able if sides.runtime.conditions.supplemental_groups_policy else plain
+        return standalone(sides.runtime.conditions.supplemental_groups_policy)
 
     return build_admission(foundation, node, node, devices)

@@ -1,9 +1,12 @@
-"""The cluster's side of the agent: the node object, and through it everything that needs to know it."""
+"""Builds the node: its object at the API server, and what admission and pods see of it."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+
+from msgspec.structs import replace
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
@@ -12,15 +15,20 @@ from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.machine import capacity_of
+from glasslet.host.mounts.syscalls import Mounts
+from glasslet.host.resolver import ResolverSource
 from glasslet.node.agent import NodeAgent, NodeAPI
-from glasslet.node.contributions import Contributions
-from glasslet.node.facts import FactKeeper
-from glasslet.node.host_probe import HostProbe
-from glasslet.node.initial import initial_node
-from glasslet.node.inputs import HostFacts, NodeInputs
+from glasslet.node.facts import FactKeeper, HostProbe
+from glasslet.node.facts_for_pods import NodeForPods, facts_for_pods
+from glasslet.node.initial import standalone_nodes
+from glasslet.node.inputs import Contributions, HostFacts, NodeInputs
+from glasslet.node.notices import resolver_notice, swap_notice
+from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings, node_settings
 from glasslet.volumes.attached import volumes_in_use
+
+Services = Mapping[str, Callable[[], Awaitable[None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +60,7 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
         api=NodeAPI(requests=clients.requests, heartbeats=clients.heartbeats, reconnect=clients.heartbeats.close),
         runtime=runtime.conditions,
         facts=facts,
-        update_pod_cidr=runtime.connection.runtime.update_pod_cidr,
+        pod_cidr=_pod_cidr(foundation, runtime),
         report=NodeReporting(
             recorder=foundation.record,
             events=foundation.events.node,
@@ -74,15 +82,43 @@ def settings_of_node(foundation: Foundation) -> NodeSettings:
     return node_settings(foundation.node_name, foundation.options, foundation.configuration, foundation.loaded.gates)
 
 
-def standalone_node(
-    foundation: Foundation, addresses: tuple[str, ...], *, supplemental_groups_policy: bool = False
-) -> Node:
-    """The node as it would register, for an agent that registers nowhere: admission asks the same of its pods.
-    `supplemental_groups_policy`: whether the runtime knows the field of that name."""
+def build_standalone_node(foundation: Foundation, addresses: tuple[str, ...]) -> Callable[[bool], Node]:
+    """See `standalone_nodes`."""
     facts = HostFacts(machine=foundation.machine, addresses=addresses, storage=capacity_of(foundation.root.root_dir))
-    inputs = NodeInputs(
-        now=whole_seconds(foundation.clock.now()),
-        facts=facts,
-        supplemental_groups_policy=supplemental_groups_policy,
+    inputs = NodeInputs(now=whole_seconds(foundation.clock.now()), facts=facts)
+    return standalone_nodes(settings_of_node(foundation), inputs)
+
+
+def build_facts_for_pods(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> NodeForPods:
+    """The node as the specifications of pods see it."""
+    configuration = foundation.configuration
+    fixed = facts_for_pods(foundation.node_name, foundation.root.root_dir, host_ips, configuration, foundation.machine)
+    return NodeForPods(
+        fixed=replace(fixed, memory_throttling_factor=foundation.memory_throttling_factor),
+        resolver=ResolverSource(configuration.resolv_conf),
+        handlers=lambda: runtime.conditions.handlers,
     )
-    return initial_node(settings_of_node(foundation), inputs).node
+
+
+def pod_cidr_services(foundation: Foundation, runtime: RuntimeSide) -> Services:
+    """Hands `podCIDR` of the configuration to the runtime for an agent without an API server."""
+    if foundation.clients is not None or not foundation.configuration.pod_cidr:
+        return {}
+    return {"pod CIDR": _pod_cidr(foundation, runtime).run}
+
+
+def report_node_notices(foundation: Foundation) -> None:
+    """Sends the events of the node's start that need neither runtime nor API server."""
+    configuration = foundation.configuration
+    notices = (
+        resolver_notice(configuration.resolv_conf, configuration.cluster_domain),
+        swap_notice(foundation.machine.swap_capacity, foundation.root.root_dir, Mounts().keeps_out_of_swap),
+    )
+    for notice in filter(None, notices):
+        foundation.events.node(notice.type, notice.reason, notice.message)
+
+
+def _pod_cidr(foundation: Foundation, runtime: RuntimeSide) -> PodCIDRHandover:
+    return PodCIDRHandover(
+        update=runtime.connection.runtime.update_pod_cidr, configured=foundation.configuration.pod_cidr
+    )

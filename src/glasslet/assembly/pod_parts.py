@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
+from glasslet.assembly.cluster import build_facts_for_pods
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
-from glasslet.assembly.node_facts import PodNodeFacts
 from glasslet.assembly.pod_files import build_pod_files
 from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.sides import Sides
@@ -47,7 +47,7 @@ def _needs(sides: Sides, news: PodNews) -> ConfigurationNeeds:
     foundation, cluster = sides.foundation, sides.cluster
     return ConfigurationNeeds(
         mounts=Mounts(),
-        node=PodNodeFacts(foundation, sides.runtime, sides.host_ips),
+        node=build_facts_for_pods(foundation, sides.runtime, sides.host_ips),
         allocatable_memory=lambda: machine_allocatable(foundation.configuration, foundation.machine)["memory"].value(),
         on_change=lambda uid: news.workers.refresh(uid),
         on_change_of_all=lambda: news.workers.refresh_all(),

@@ -14,9 +14,6 @@ from glasslet.assembly.configuration import ConfigurationSide
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.last_known import Remembered, build_last_known
-from glasslet.assembly.memory_volumes import tell_swapped_volumes
-from glasslet.assembly.node_facts import tell_resolver_limits
-from glasslet.assembly.pod_cidr import pod_cidr_services
 from glasslet.assembly.pod_news import PodNews
 from glasslet.assembly.pod_parts import build_pod_parts
 from glasslet.assembly.pod_services import build_pod_services
@@ -85,8 +82,6 @@ def build_pod_side(sides: Sides, cgroup_driver: str) -> PodSide:
     news = PodNews(foundation)
     api = build_api_source(foundation, cluster, news) if cluster is not None else None
     news.statuses = build_statuses(foundation, cluster, api, news)
-    tell_resolver_limits(foundation)
-    tell_swapped_volumes(foundation)
     probes = build_probe_side(foundation, runtime, sides.host_ips, news.probed)
     parts = build_pod_parts(sides, cgroup_driver, news)
     admission = build_pod_admission(sides)
@@ -123,7 +118,6 @@ def build_pod_side(sides: Sides, cgroup_driver: str) -> PodSide:
         services={
             **upkeep.services,
             **resizes.services(news.workers, news.sources_ready),
-            **pod_cidr_services(foundation, runtime, cluster),
         },
         api=api,
         of_api=_of_api(foundation, cluster, parts.configuration, api, news),

@@ -12,7 +12,7 @@ agent = NodeAgent(
     runtime=conditions,                        # runtime.observed.RuntimeConditions
     facts=FactKeeper(settings=..., machine=..., probe=HostProbe(settings=..., root_dir=...), runtime=..., images=...,
                      threads=..., recorder=...),
-    update_pod_cidr=runtime_service.update_pod_cidr,
+    pod_cidr=PodCIDRHandover(update=runtime_service.update_pod_cidr),
     report=NodeReporting(recorder=record, events=event_recorder.node, clock=clock),
     contributions=Contributions(...),          # pressures, devices, volumes, shutdown: later parts
 )
@@ -36,17 +36,17 @@ from glasslet.concurrency.services import running
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.kubeapi.reflector import Change, Reflector
-from glasslet.node.contributions import Contributions
 from glasslet.node.first_readiness import hasten_readiness
-from glasslet.node.host_ips import host_ips
 from glasslet.node.initial import initial_node
-from glasslet.node.inputs import HostFacts, NodeEvent, NodeInputs, status_event
+from glasslet.node.inputs import Contributions, HostFacts, NodeEvent, NodeInputs, status_event
 from glasslet.node.known_node import KnownNode
 from glasslet.node.lease import NodeLease
+from glasslet.node.notices import CGROUP_V1, STARTING
 from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.registration import Registration
 from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
+from glasslet.node.status.addresses import host_ips
 from glasslet.node.status.compose import Composed, compose, is_ready, ready_condition
 from glasslet.node.status_loop import StatusLoop, no_reconnect
 from glasslet.runtime.model import RuntimeHandler
@@ -55,7 +55,6 @@ logger = logging.getLogger(__name__)
 
 _FIRST_LOOK = 10.0
 """Seconds that the first report waits for readiness: less than a controller's patience (40 s)."""
-_CGROUP_V1 = NodeEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2")
 
 
 class RuntimeView(Protocol):
@@ -111,7 +110,7 @@ class NodeAgent:
         api: NodeAPI,
         runtime: RuntimeView,
         facts: Facts,
-        update_pod_cidr: Callable[[str], Awaitable[None]],
+        pod_cidr: PodCIDRHandover,
         report: NodeReporting,
         contributions: Contributions | None = None,
     ) -> None:
@@ -127,7 +126,7 @@ class NodeAgent:
         self._looked = asyncio.Event()
         self._registered = asyncio.Event()
         self.known = KnownNode()
-        self.pod_cidr = PodCIDRHandover(update=update_pod_cidr)
+        self._pod_cidr = pod_cidr
         self.registration = Registration(
             client=api.requests,
             settings=settings,
@@ -151,6 +150,7 @@ class NodeAgent:
             compose=lambda node: compose(node, settings, self._inputs()),
             report=report,
             reconnect=api.reconnect,
+            on_accepted=self._accepted,
         )
         self._watch = Reflector(
             client=api.requests,
@@ -159,9 +159,8 @@ class NodeAgent:
             query={"fieldSelector": f"metadata.name={settings.name}"},
             on_change=self._seen,
         )
-        self.known.subscribe(self.pod_cidr.take)
+        self.known.subscribe(pod_cidr.take)
         self.known.subscribe(self._schedulable)
-        self.status.on_accepted = self._accepted
         runtime.subscribe(self.status.wake)
         facts.subscribe(self.status.wake)
 
@@ -198,7 +197,7 @@ class NodeAgent:
             "node lease": self._renew_lease,
             "node status": self._report,
             "node readiness": self._hasten,
-            "pod CIDR": self.pod_cidr.run,
+            "pod CIDR": self._pod_cidr.run,
             "image file system": self._check_image_disk,
         }
         if self._settings.register:
@@ -254,9 +253,9 @@ class NodeAgent:
         if self._announced:
             return
         self._announced = True
-        self._reporting.tell(NodeEvent("Normal", "Starting", "Starting kubelet."))
+        self._reporting.tell(STARTING)
         if not self._facts.facts.machine.cgroup_v2:
-            self._reporting.tell(_CGROUP_V1)
+            self._reporting.tell(CGROUP_V1)
 
     def _initial(self) -> Composed:
         return initial_node(self._settings, self._inputs())

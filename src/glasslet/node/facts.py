@@ -14,16 +14,48 @@ from msgspec.structs import replace
 
 from glasslet.concurrency.jitter import jittered
 from glasslet.host.addresses import NodeAddressUnknown
-from glasslet.host.machine import Machine
+from glasslet.host.cgroups.discovery import huge_page_bytes
+from glasslet.host.machine import Machine, capacity_of, look_up_node_ips, resolve_name
 from glasslet.host.threads import HostThreads
-from glasslet.node.image_disk import ImageFilesystems, check_image_disk
 from glasslet.node.inputs import HostFacts, NodeEvent
+from glasslet.node.notices import ImageFilesystems, image_disk_notice
 from glasslet.node.settings import NodeSettings
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import Image, RuntimeInfo
+
+
+class HostProbe:
+    """Reads the machine; every call may hang and belongs into a thread."""
+
+    def __init__(
+        self,
+        *,
+        settings: NodeSettings,
+        root_dir: str,
+        system: str = "",
+        resolve: Callable[[str], tuple[str, ...]] = resolve_name,
+    ) -> None:
+        """`system`: where the machine's /sys is found ("" for the real one)."""
+        self._settings = settings
+        self._root_dir = root_dir
+        self._system = system
+        self._resolve = resolve
+
+    def addresses(self) -> tuple[str, ...]:
+        """The node's IP addresses. Raises NodeAddressUnknown, OSError."""
+        return look_up_node_ips(self._settings.name, self._settings.node_ips, self._resolve)
+
+    def storage(self) -> int:
+        """Bytes of the file system of the root directory. Raises OSError."""
+        return capacity_of(self._root_dir)
+
+    def hugepages(self) -> dict[int, int]:
+        """Page size -> bytes in reserved pages of that size; sizes without pages are there, too."""
+        return huge_page_bytes(self._system)
+
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +139,7 @@ class FactKeeper:
 
     async def image_disk_problem(self) -> NodeEvent | None:
         """The event to tell when nothing can be known of the space for images."""
-        return await check_image_disk(self._images, self._threads)
+        return await image_disk_notice(self._images, self._threads)
 
     async def _read_host(self) -> None:
         addresses = await self._in_thread(self._probe.addresses, "the node's addresses")

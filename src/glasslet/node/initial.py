@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.node import Node, NodeSpec, Taint
 from glasslet.node.inputs import NodeInputs
@@ -24,3 +28,12 @@ def initial_node(settings: NodeSettings, inputs: NodeInputs) -> Composed:
         spec=NodeSpec(provider_id=settings.provider_id, taints=taints),
     )
     return compose(node, settings, inputs)
+
+
+def standalone_nodes(settings: NodeSettings, inputs: NodeInputs) -> Callable[[bool], Node]:
+    """The node of an agent that registers nowhere: its pods are admitted by the same rules. The argument: whether the
+    runtime knows the field `supplementalGroupsPolicy`, which is known only once the runtime reported its status."""
+    plain, able = (
+        initial_node(settings, replace(inputs, supplemental_groups_policy=known)).node for known in (False, True)
+    )
+    return lambda known: able if known else plain

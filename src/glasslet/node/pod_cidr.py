@@ -17,21 +17,22 @@ _RETRY_MAX = 30.0
 
 
 class PodCIDRHandover:
-    """The newest podCIDR of the Node goes to the runtime, as one text for all families, until it is taken."""
+    """Hands each new podCIDR to the runtime, as one text for all families, until the runtime takes it."""
 
-    def __init__(self, *, update: Callable[[str], Awaitable[None]]) -> None:
-        """`update`: CRI UpdateRuntimeConfig."""
+    def __init__(self, *, update: Callable[[str], Awaitable[None]], configured: str = "") -> None:
+        """`update`: CRI UpdateRuntimeConfig. `configured`: `podCIDR` of the configuration, which counts until the Node
+        has one."""
         self._update = update
         self._wanted = ""
         self._applied = ""
         self._news = asyncio.Event()
+        self._want(configured)
 
     def take(self, node: Node) -> None:
         """A version of the node; one without podCIDR changes nothing."""
-        self.want(",".join(node.spec.pod_cidrs) or node.spec.pod_cidr)
+        self._want(",".join(node.spec.pod_cidrs) or node.spec.pod_cidr)
 
-    def want(self, wanted: str) -> None:
-        """Another value is to be handed over; "" changes nothing."""
+    def _want(self, wanted: str) -> None:
         if wanted and wanted != self._wanted:
             self._wanted = wanted
             self._news.set()

@@ -12,6 +12,7 @@ from glasslet.api.node import Taint
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options
+from glasslet.resources.node_share import ResourceAmounts, configured_reservations
 
 OPERATING_SYSTEM = "linux"
 _ARCHITECTURES = {
@@ -43,8 +44,8 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     pods_per_core: int = 0
     max_images: int = 50
     """nodeStatusMaxImages; -1: no limit."""
-    reserved: tuple[Mapping[str, str], ...] = ()
-    """kubeReserved and systemReserved."""
+    reserved: tuple[ResourceAmounts, ...] = ()
+    """systemReserved and kubeReserved."""
     eviction_hard: Mapping[str, str] = {}
     local_storage: bool = True
     """localStorageCapacityIsolation: ephemeral-storage is a resource of the node."""
@@ -87,7 +88,7 @@ def node_settings(
         max_pods=configuration.max_pods,
         pods_per_core=configuration.pods_per_core,
         max_images=configuration.node_status_max_images,
-        reserved=reservations(configuration),
+        reserved=configured_reservations(configuration),
         eviction_hard={} if ignore_eviction else configuration.eviction_hard,
         local_storage=configuration.local_storage_capacity_isolation,
         swap=gates.enabled("NodeSwap"),
@@ -97,16 +98,6 @@ def node_settings(
         report_seconds=configuration.node_status_report_frequency,
         lease_seconds=configuration.node_lease_duration_seconds,
     )
-
-
-def reservations(configuration: KubeletConfiguration) -> tuple[Mapping[str, str], ...]:
-    """kubeReserved and systemReserved; reservedSystemCPUs takes the place of what both say about CPU."""
-    kube, system = dict(configuration.kube_reserved), dict(configuration.system_reserved)
-    count = _count_cpus(configuration.reserved_system_cpus)
-    if count:
-        kube.pop("cpu", None)
-        system["cpu"] = str(count)
-    return kube, system
 
 
 def _go_architecture(machine: str) -> str:
@@ -122,12 +113,3 @@ def _addresses(text: str) -> tuple[str, ...]:
         except ValueError:
             continue
     return tuple(found)
-
-
-def _count_cpus(ranges: str) -> int:
-    """How many CPUs a valid list like `0-3,8` names."""
-    numbers: set[int] = set()
-    for part in filter(None, ranges.split(",")):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return len(numbers)

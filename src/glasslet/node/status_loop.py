@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
 
 from glasslet.api.node import Node
 from glasslet.concurrency.jitter import jittered
@@ -19,10 +22,27 @@ from glasslet.kubeapi.errors import APIError, NotFound
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.node.known_node import KnownNode
 from glasslet.node.patch import node_patch
-from glasslet.node.report_schedule import ReportSchedule
 from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed, has_changed, is_ready, ready_condition
+
+
+class ReportSchedule(Struct, frozen=True, kw_only=True):
+    """Seconds of monotonic time; `reported_at` is None before the first report."""
+
+    interval: float
+    reported_at: float | None = None
+    shift: float = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to report although nothing changed."""
+        return self.reported_at is None or now - self.reported_at >= self.interval + self.shift
+
+    def reported(self, now: float, *, changed: bool, draw: Callable[[], float] = random.random) -> ReportSchedule:
+        """After a report. `draw` gives numbers in [0, 1)."""
+        shift = self.interval * (draw() - 0.5) if changed or self.reported_at is None else 0.0
+        return ReportSchedule(interval=self.interval, reported_at=now, shift=shift)
+
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +58,8 @@ async def no_reconnect() -> None:
 
 class StatusLoop:
     """One per node. `compose` gives the node as it should be; `client` is one without a rate limit, and `reconnect`
-    drops its connections: after repeated failures they may lead nowhere."""
+    drops its connections: after repeated failures they may lead nowhere. `on_accepted` is called with each node that
+    the API server answered a report with."""
 
     def __init__(
         self,
@@ -49,6 +70,7 @@ class StatusLoop:
         compose: Callable[[Node], Composed],
         report: NodeReporting,
         reconnect: Callable[[], Awaitable[None]] = no_reconnect,
+        on_accepted: Callable[[Node], None] = lambda _: None,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -58,8 +80,7 @@ class StatusLoop:
         self._reconnect = reconnect
         self._schedule = ReportSchedule(interval=settings.report_seconds)
         self._woken = asyncio.Event()
-        self.on_accepted: Callable[[Node], None] = lambda _: None
-        """Called with each node that the API server answered a report with."""
+        self._on_accepted = on_accepted
         self.problem: APIError | None = None
         """What the last try failed with; None while all is well."""
 
@@ -118,7 +139,7 @@ class StatusLoop:
         self._schedule = self._schedule.reported(now, changed=changed)
         self._tell(node, composed)
         self._known.take(accepted)
-        self.on_accepted(accepted)
+        self._on_accepted(accepted)
 
     def _tell(self, before: Node, composed: Composed) -> None:
         for event in composed.events:

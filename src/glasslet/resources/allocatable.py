@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from glasslet.api.quantity import ZERO, Quantity
 from glasslet.api.resource_names import is_huge_pages
@@ -13,7 +13,7 @@ THRESHOLDS = {"memory": "memory.available", "ephemeral-storage": "nodefs.availab
 
 
 def allocatable(
-    capacity: Mapping[str, Quantity], reserved: tuple[Mapping[str, str], ...], eviction_hard: Mapping[str, str]
+    capacity: Mapping[str, Quantity], reserved: Iterable[Mapping[str, Quantity]], eviction_hard: Mapping[str, str]
 ) -> dict[str, Quantity]:
     """Per resource, never below zero. `reserved`: kubeReserved and systemReserved; percentages refer to capacity.
     Huge pages are taken from memory, too: they cannot be had as anything else."""
@@ -27,10 +27,10 @@ def allocatable(
 
 
 def _reservation(
-    name: str, capacity: Quantity, reserved: tuple[Mapping[str, str], ...], eviction_hard: Mapping[str, str]
+    name: str, capacity: Quantity, reserved: Iterable[Mapping[str, Quantity]], eviction_hard: Mapping[str, str]
 ) -> Quantity:
     """How much of one resource pods cannot have."""
-    total = sum((Quantity.parse(one.get(name, "0")) for one in reserved), ZERO)
+    total = sum((one.get(name, ZERO) for one in reserved), ZERO)
     if name in THRESHOLDS:
         total += threshold(eviction_hard.get(THRESHOLDS[name], "0"), capacity)
     return total

@@ -47,8 +47,7 @@ def read_node_share(configuration: KubeletConfiguration, machine: Machine, root_
         capacity["pid"] = Quantity(tasks)
     if configuration.local_storage_capacity_isolation:
         capacity["ephemeral-storage"] = Quantity(capacity_of(root_dir), Format.BINARY_SI)
-    cpus = parse_cpus(configuration.reserved_system_cpus) or ()
-    system, kube = reservations(configuration.system_reserved, configuration.kube_reserved, reserved_cpus=len(cpus))
+    system, kube = configured_reservations(configuration)
     return NodeShare(
         capacity=capacity,
         system=system,
@@ -67,8 +66,14 @@ def machine_for_pods(configuration: KubeletConfiguration, machine: Machine) -> d
 def machine_allocatable(configuration: KubeletConfiguration, machine: Machine) -> dict[str, Quantity]:
     """CPU and memory of the machine less reservations and hard eviction thresholds."""
     capacity = {"cpu": Quantity.parse(machine.cpu_count), "memory": Quantity.parse(machine.memory_capacity)}
-    reserved = (configuration.kube_reserved, configuration.system_reserved)
+    reserved = reservations(configuration.system_reserved, configuration.kube_reserved)
     return allocatable(capacity, reserved, configuration.eviction_hard)
+
+
+def configured_reservations(configuration: KubeletConfiguration) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
+    """systemReserved and kubeReserved with the CPUs of reservedSystemCPUs."""
+    cpus = parse_cpus(configuration.reserved_system_cpus) or ()
+    return reservations(configuration.system_reserved, configuration.kube_reserved, reserved_cpus=len(cpus))
 
 
 def reservations(

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from glasslet.kubeapi.errors import Conflict, Unavailable
-from glasslet.node.contributions import Contributions
-from glasslet.node.inputs import NodeEvent, Pressures
+from glasslet.node.inputs import Contributions, NodeEvent, Pressures
 from glasslet.node.status.compose import is_ready
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
@@ -70,7 +69,7 @@ async def test_an_unchanged_node_is_reported_every_five_minutes() -> None:
     world = NodeWorld()
     times: list[float] = []
     async with world.agent(settle=1) as agent:
-        agent.status.on_accepted = lambda _: times.append(asyncio.get_running_loop().time())
+        agent.known.subscribe(lambda _: times.append(asyncio.get_running_loop().time()))
         await asyncio.sleep(1500)
     gaps = [b - a for a, b in pairwise(times)]
     assert 140 <= times[0] <= 465

@@ -28,11 +28,12 @@ class Runtime:
         self.taken.append(cidr)
 
 
-async def handed_over(runtime: Runtime, *wanted: str | Node) -> list[str]:
-    handover = PodCIDRHandover(update=runtime.update)
+async def handed_over(runtime: Runtime, configured: str, *nodes: Node) -> list[str]:
+    handover = PodCIDRHandover(update=runtime.update, configured=configured)
     task = asyncio.create_task(handover.run())
-    for one in wanted:
-        handover.want(one) if isinstance(one, str) else handover.take(one)
+    await asyncio.sleep(60)
+    for one in nodes:
+        handover.take(one)
         await asyncio.sleep(60)
     task.cancel()
     return runtime.taken
@@ -43,7 +44,7 @@ def node(*cidrs: str) -> Node:
 
 
 async def test_what_the_configuration_names_is_handed_over_once() -> None:
-    assert await handed_over(Runtime(), "10.9.0.0/24", "10.9.0.0/24") == ["10.9.0.0/24"]
+    assert await handed_over(Runtime(), "10.9.0.0/24", node("10.9.0.0/24")) == ["10.9.0.0/24"]
 
 
 async def test_a_runtime_that_is_away_gets_it_later() -> None:

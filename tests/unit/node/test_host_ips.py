@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from glasslet.api.node import NodeAddress
-from glasslet.node.host_ips import host_ips
+from glasslet.node.status.addresses import host_ips
 from tests.builders.node import node
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.host.addresses import NodeAddressUnknown
-from glasslet.node.host_probe import HostProbe
+from glasslet.node.facts import HostProbe
 from tests.builders.node import settings
 
 

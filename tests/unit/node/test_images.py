@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from glasslet.node.status.images import image_list
+from glasslet.node.status.node_info import image_list
 from glasslet.runtime.model import Image
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.node.report_schedule import ReportSchedule
+from glasslet.node.status_loop import ReportSchedule
 
 FRESH = ReportSchedule(interval=300)
 

@@ -7,7 +7,7 @@ from typing import Any
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options
-from glasslet.node.settings import NodeSettings, node_settings, reservations
+from glasslet.node.settings import NodeSettings, node_settings
 
 
 def settings_of(*, options: Options | None = None, **configuration: Any) -> NodeSettings:
@@ -16,12 +16,13 @@ def settings_of(*, options: Options | None = None, **configuration: Any) -> Node
 
 def test_reserved_cpus_take_the_place_of_cpu_reservations() -> None:
     # behaviours.md §17: "reservedSystemCPUs overrides CPU reservations with its count."
-    configuration = KubeletConfiguration(
+    system, kube = settings_of(
         reserved_system_cpus="0-1,1,6",
         kube_reserved={"cpu": "500m", "memory": "1Gi"},
         system_reserved={"cpu": "250m"},
-    )
-    assert reservations(configuration) == ({"memory": "1Gi"}, {"cpu": "3"})
+    ).reserved
+    assert {name: str(amount) for name, amount in system.items()} == {"cpu": "3"}
+    assert {name: str(amount) for name, amount in kube.items()} == {"memory": "1Gi"}
 
 
 def test_node_addresses_are_read_in_their_canonical_form() -> None:

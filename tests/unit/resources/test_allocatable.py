@@ -17,14 +17,17 @@ def test_both_reservations_and_the_hard_threshold_are_taken_off() -> None:
     # (memory.available for memory, nodefs.available for ephemeral-storage), not below 0"
     left = allocatable(
         {"cpu": Q("4"), "memory": Q("8Gi"), "ephemeral-storage": Q("100Gi")},
-        ({"cpu": "500m", "memory": "1Gi"}, {"cpu": "250m", "memory": "512Mi", "ephemeral-storage": "10Gi"}),
+        (
+            {"cpu": Q("500m"), "memory": Q("1Gi")},
+            {"cpu": Q("250m"), "memory": Q("512Mi"), "ephemeral-storage": Q("10Gi")},
+        ),
         {"memory.available": "512Mi", "nodefs.available": "5Gi"},
     )
     assert texts(left) == {"cpu": "3250m", "memory": "6Gi", "ephemeral-storage": "85Gi"}
 
 
 def test_what_is_reserved_beyond_capacity_leaves_nothing() -> None:
-    left = allocatable({"memory": Q("1Gi")}, ({"memory": "900Mi"},), {"memory.available": "500Mi"})
+    left = allocatable({"memory": Q("1Gi")}, ({"memory": Q("900Mi")},), {"memory.available": "500Mi"})
     assert texts(left) == {"memory": "0"}
 
 

@@ -19,9 +19,7 @@ from glasslet.node.settings import OPERATING_SYSTEM, NodeSettings
 from glasslet.node.status.addresses import addresses, with_provided_ip
 from glasslet.node.status.capacity import capacity, missing, node_allocatable
 from glasslet.node.status.conditions import conditions
-from glasslet.node.status.images import image_list
-from glasslet.node.status.node_info import node_info, rebooted
-from glasslet.node.status.runtime import node_features, runtime_handlers
+from glasslet.node.status.node_info import image_list, node_features, node_info, rebooted, runtime_handlers
 
 
 class Composed(Struct, frozen=True):

@@ -1,10 +1,21 @@
-"""`status.nodeInfo`: machine, system, versions. Pure."""
+"""`status.nodeInfo`, `images`, `runtimeHandlers` and `features`: software versions, what the runtime holds and
+can do. Pure."""
 
 from __future__ import annotations
 
-from glasslet.api.node import NodeSwapStatus, NodeSystemInfo
+from collections.abc import Iterable
+
+from glasslet.api.node import (
+    ContainerImage,
+    NodeFeatures,
+    NodeRuntimeHandler,
+    NodeRuntimeHandlerFeatures,
+    NodeSwapStatus,
+    NodeSystemInfo,
+)
 from glasslet.node.inputs import HostFacts, NodeEvent
 from glasslet.node.settings import OPERATING_SYSTEM, NodeSettings
+from glasslet.runtime.model import Image, RuntimeHandler
 from glasslet.version import KUBELET_VERSION
 
 
@@ -33,3 +44,35 @@ def rebooted(known: NodeSystemInfo, settings: NodeSettings, facts: HostFacts) ->
     if not known.boot_id or known.boot_id == boot:
         return ()
     return (NodeEvent("Warning", "Rebooted", f"Node {settings.name} has been rebooted, boot id: {boot}"),)
+
+
+def runtime_handlers(handlers: tuple[RuntimeHandler, ...]) -> tuple[NodeRuntimeHandler, ...]:
+    """One entry per handler, in the runtime's order."""
+    return tuple(
+        NodeRuntimeHandler(
+            name=one.name,
+            features=NodeRuntimeHandlerFeatures(
+                recursive_read_only_mounts=one.recursive_read_only_mounts, user_namespaces=one.user_namespaces
+            ),
+        )
+        for one in handlers
+    )
+
+
+def node_features(known: NodeFeatures | None, supplemental_groups_policy: bool) -> NodeFeatures | None:
+    """Absent for runtimes that never spoke of features."""
+    if known is None and not supplemental_groups_policy:
+        return None
+    return NodeFeatures(supplemental_groups_policy=supplemental_groups_policy)
+
+
+_NAMES = 5
+
+
+def image_list(images: Iterable[Image], limit: int) -> tuple[ContainerImage, ...]:
+    """Largest first, at most `limit` of them (-1: all), five names each: digests, then tags."""
+    # The id breaks ties: a list in another order would be a change to report.
+    ordered = sorted(images, key=lambda image: (-image.size, image.id))
+    if limit > -1:
+        ordered = ordered[:limit]
+    return tuple(ContainerImage(names=(*one.digests, *one.tags)[:_NAMES], size_bytes=one.size) for one in ordered)
