@@ -29,10 +29,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from glasslet.api.codec import convert, to_plain
+import msgspec
+
+from glasslet.api.codec import to_plain
 from glasslet.api.times import rfc3339
 from glasslet.concurrency.clock import Clock, LoopClock
-from glasslet.kubeapi.errors import AlreadyExists, APIError, Conflict, Gone, Invalid, NotFound, Throttled, Unavailable
+from glasslet.kubeapi.decoding import Undecodable, decode_object
+from glasslet.kubeapi.errors import (
+    AlreadyExists,
+    APIError,
+    Conflict,
+    Gone,
+    Invalid,
+    NotDecoded,
+    NotFound,
+    Throttled,
+    Unavailable,
+)
 from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
 from tests.fakes.strategic_merge import merge_patch, strategic_merge
 
@@ -204,8 +217,8 @@ class FakeAPIServer:
 
     async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T:
         if (answer := await self._enter("GET", path)) is not None:
-            return convert(answer, kind)
-        return convert(self._find(_place(path)), kind)
+            return _sent(path, answer, kind)
+        return _sent(path, self._find(_place(path)), kind)
 
     async def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
         await self._enter("LIST", path)
@@ -216,7 +229,12 @@ class FakeAPIServer:
             if resource == place.resource and place.namespace in ("", namespace) and _selected(item, query)
         ]
         for start in range(0, max(len(found), 1), _PAGE):
-            yield Page(tuple(convert(item, kind) for item in found[start : start + _PAGE]), str(version))
+            decoded = [decode_object(_wire(item), kind) for item in found[start : start + _PAGE]]
+            yield Page(
+                tuple(one for one in decoded if not isinstance(one, Undecodable)),
+                str(version),
+                tuple(one for one in decoded if isinstance(one, Undecodable)),
+            )
 
     async def watch(
         self, path: str, kind: type[T], *, resource_version: str, query: Mapping[str, str] = {}
@@ -238,14 +256,14 @@ class FakeAPIServer:
                 if event.resource == place.resource and place.namespace in ("", event.namespace):
                     told = _told(event, query)
                     if told is not None:
-                        yield WatchEvent(told[0], convert(told[1], kind), str(event.version))
+                        yield WatchEvent(told[0], decode_object(_wire(told[1]), kind), str(event.version))
             if repeated == len(self._repeated) and not any(one.version > seen for one in self._history):
                 await self._changed.wait()
 
     async def create(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
         plain = copy.deepcopy(to_plain(body))
         if (answer := await self._enter("POST", path, plain)) is not None:
-            return convert(answer, kind)
+            return _sent(path, answer, kind)
         place = _place(path)
         meta = plain.setdefault("metadata", {})
         if place.namespace:
@@ -259,16 +277,16 @@ class FakeAPIServer:
             raise AlreadyExists(
                 f"POST {path}", f'{place.resource} "{meta["name"]}" already exists', code=409, reason="AlreadyExists"
             )
-        return convert(self._store(key, None, self._born(place.resource, plain)), kind)
+        return _sent(path, self._store(key, None, self._born(place.resource, plain)), kind)
 
     async def update(self, path: str, body: Any, kind: type[T], *, timeout: float | None = None) -> T:
         plain = copy.deepcopy(to_plain(body))
         if (answer := await self._enter("PUT", path, plain)) is not None:
-            return convert(answer, kind)
+            return _sent(path, answer, kind)
         place = _place(path)
         old = self._find(place)
         self._check_preconditions(f"PUT {path}", old, plain)
-        return convert(self._store(place.key, old, _kept_parts(place, old, plain)), kind)
+        return _sent(path, self._store(place.key, old, _kept_parts(place, old, plain)), kind)
 
     async def patch(
         self,
@@ -282,14 +300,14 @@ class FakeAPIServer:
     ) -> T:
         plain = copy.deepcopy(body if isinstance(body, dict) else to_plain(body))
         if (answer := await self._enter("PATCH", path, plain)) is not None:
-            return convert(answer, kind)
+            return _sent(path, answer, kind)
         if patch_type is PatchType.JSON:
             raise Invalid(f"PATCH {path}", "JSON patches are not known to this server", code=415)
         place = _place(path)
         old = self._find(place)
         self._check_preconditions(f"PATCH {path}", old, plain)
         new = (strategic_merge if patch_type is PatchType.STRATEGIC else merge_patch)(old, plain)
-        return convert(self._store(place.key, old, _kept_parts(place, old, new)), kind)
+        return _sent(path, self._store(place.key, old, _kept_parts(place, old, new)), kind)
 
     async def delete(self, path: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
         await self._enter("DELETE", path, {"uid": uid, "gracePeriodSeconds": grace_seconds})
@@ -400,6 +418,18 @@ class FakeAPIServer:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _sent(path: str, item: Plain, kind: type[T]) -> T:
+    """The object as the client decodes it."""
+    found = decode_object(_wire(item), kind)
+    if isinstance(found, Undecodable):
+        raise NotDecoded(path, found)
+    return found
+
+
+def _wire(item: Plain) -> bytes:
+    return msgspec.json.encode(item)
 
 
 def _place(path: str) -> Place:

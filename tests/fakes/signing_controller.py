@@ -42,7 +42,7 @@ class SigningController:
                 with contextlib.suppress(Unavailable):
                     async for event in self._watch():
                         request = event.object
-                        if request.metadata.uid not in done:
+                        if isinstance(request, CertificateSigningRequest) and request.metadata.uid not in done:
                             done.add(request.metadata.uid)
                             self.seen.append((asyncio.get_running_loop().time(), request))
                             group.create_task(self._answer(request))

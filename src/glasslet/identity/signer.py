@@ -125,6 +125,7 @@ class CertificateSigner:
                 found = True
                 if (end := outcome(item, request.uid)) is not None:
                     return end
+            found = found or bool(page.undecodable)
         if not found:
             return NotIssued(f"signing request {request.name} was deleted")
         events = self._client.watch(
@@ -133,7 +134,8 @@ class CertificateSigner:
         async for event in events:
             if event.kind is WatchKind.DELETED:
                 return NotIssued(f"signing request {request.name} was deleted")
-            if event.kind is not WatchKind.BOOKMARK and (end := outcome(event.object, request.uid)) is not None:
+            seen = event.object
+            if isinstance(seen, CertificateSigningRequest) and (end := outcome(seen, request.uid)) is not None:
                 return end
         return None
 

@@ -18,7 +18,8 @@ from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.answers import Status, error_for
 from glasslet.kubeapi.connections import Connections, Connector
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
-from glasslet.kubeapi.errors import APIError, Gone, Unauthorized, Unavailable
+from glasslet.kubeapi.decoding import UNDECODABLE, Undecodable, decode_object
+from glasslet.kubeapi.errors import APIError, Gone, NotDecoded, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
@@ -120,11 +121,17 @@ class HTTPAPIClient:
         wanted = {**query, "limit": str(_PAGE)}
         while True:
             request = f"LIST {path}"
-            answer = _object(request, await self._send(_Request("GET", path, wanted)), _List)
-            items = tuple(_object(request, bytes(item), kind) for item in answer.items or ())
-            yield Page(items, answer.metadata.resource_version)
+            answer = _answer(request, await self._send(_Request("GET", path, wanted)), _List)
+            decoded = [decode_object(bytes(item), kind) for item in answer.items or ()]
+            yield Page(
+                tuple(one for one in decoded if not isinstance(one, Undecodable)),
+                answer.metadata.resource_version,
+                tuple(one for one in decoded if isinstance(one, Undecodable)),
+            )
             if not answer.metadata.continue_:
                 return
+            # The token names the version; the server refuses a request that names both.
+            wanted.pop("resourceVersion", None)
             wanted["continue"] = answer.metadata.continue_
 
     async def watch(
@@ -178,7 +185,12 @@ class HTTPAPIClient:
         await self._send(_Request("DELETE", path, body=encode(options)))
 
     async def _ask(self, request: _Request, kind: type[T], timeout: float | None, *, urgent: bool = False) -> T:
-        return _object(str(request), await self._send(request, urgent=urgent, timeout=timeout), kind)
+        data = await self._send(request, urgent=urgent, timeout=timeout)
+        found = decode_object(data, kind)
+        if not isinstance(found, Undecodable):
+            return found
+        _answer(str(request), data, dict[str, Raw])  # no object at all: the server's error, not the object's
+        raise NotDecoded(str(request), found)
 
     async def _send(self, request: _Request, *, urgent: bool = False, timeout: float | None = None) -> bytes:
         """One request, its whole answer."""
@@ -293,25 +305,29 @@ class HTTPAPIClient:
 
 
 def _watch_event(request: str, line: bytes, kind: type[T]) -> WatchEvent[T]:
-    event = _object(request, line, _Event)
+    event = _answer(request, line, _Event)
+    data = bytes(event.object)
     if event.type == "ERROR":
-        status = _object(request, bytes(event.object), Status)
+        status = _answer(request, data, Status)
         if status.code == 410 or status.reason in ("Expired", "Gone"):
             raise Gone(request, status.message, code=410, reason=status.reason)
         raise Unavailable(request, status.message, code=status.code, reason=status.reason)
     if event.type not in WatchKind.__members__:
         raise Unavailable(request, f"watch event of type {event.type!r}, want ADDED, MODIFIED, DELETED or BOOKMARK")
-    data = bytes(event.object)
-    version = _object(request, data, _Versioned).metadata.resource_version
-    return WatchEvent(WatchKind(event.type), _object(request, data, kind), version)
+    if event.type == WatchKind.BOOKMARK:
+        return WatchEvent(WatchKind.BOOKMARK, None, _answer(request, data, _Versioned).metadata.resource_version)
+    found = decode_object(data, kind)
+    if isinstance(found, Undecodable):
+        return WatchEvent(WatchKind(event.type), found, found.metadata.resource_version)
+    return WatchEvent(WatchKind(event.type), found, _answer(request, data, _Versioned).metadata.resource_version)
 
 
-def _object(request: str, data: bytes, kind: type[T]) -> T:
-    """Decodes an answer. One that cannot be read is the server's error: nothing may be concluded from it, least of all
-    that an object left out of a list is gone."""
+def _answer(request: str, data: bytes, kind: type[T]) -> T:
+    """Decodes what the server itself says. If it cannot be decoded, nothing may be concluded from the answer, least of
+    all that an object was deleted."""
     try:
         return decode(data, kind)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise Unavailable(request, f"the answer cannot be read: {error}") from error
 
 

@@ -9,10 +9,13 @@ APIError               verb and path, HTTP code, the Status object's reason and 
 ├── Forbidden          403: not allowed; another try helps only after somebody changed the rules
 ├── Unauthorized       401: the credentials are not good (any more)
 ├── Throttled          429: try again after `retry_after` seconds
+├── NotDecoded         2xx: the request took effect, but the object in the answer cannot be decoded
 └── Unavailable        no connection, time-out, 5xx: try again later
 """
 
 from __future__ import annotations
+
+from glasslet.kubeapi.decoding import Undecodable
 
 
 class APIError(Exception):
@@ -60,6 +63,14 @@ class Throttled(APIError):
     def __init__(self, request: str, message: str, *, retry_after: float, code: int = 429, reason: str = "") -> None:
         super().__init__(request, message, code=code, reason=reason)
         self.retry_after = retry_after
+
+
+class NotDecoded(APIError):
+    """The request took effect, but the object in the answer cannot be decoded."""
+
+    def __init__(self, request: str, item: Undecodable) -> None:
+        super().__init__(request, f"the object in the answer cannot be decoded: {item.problem}", code=200)
+        self.item = item
 
 
 class Unavailable(APIError):

@@ -11,6 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
+from glasslet.kubeapi.decoding import Undecodable
+
 T = TypeVar("T")
 
 
@@ -32,10 +34,10 @@ class WatchKind(StrEnum):
 
 
 class WatchEvent(Struct, Generic[T], frozen=True):
-    """One watch event. For BOOKMARK only `resource_version` says something."""
+    """One watch event. `object` is None for BOOKMARK."""
 
     kind: WatchKind
-    object: T
+    object: T | Undecodable | None
     resource_version: str
 
 
@@ -44,6 +46,7 @@ class Page(Struct, Generic[T], frozen=True):
 
     items: tuple[T, ...]
     resource_version: str
+    undecodable: tuple[Undecodable, ...] = ()
 
 
 class APIClient(Protocol):

@@ -5,7 +5,11 @@
       └── Gone (410) ──┘   (or events out of order); any other failure: jittered back-off, then go on where it was
 
 Consumers see the difference that a list makes and single changes afterwards. A broken watch loses nothing, as the next
-one starts at the last resource version seen; bookmarks move that on when nothing happens.
+one starts at the last resource version seen; bookmarks move that on when nothing happens. The first list may come from
+the server's cache (`resourceVersion=0`); one after 410 may not, as that cache can be older than what was seen here.
+
+An object that cannot be decoded is a finding and hurts no other. If it was known here, it keeps its last decoded form
+and takes over the new metadata and status, so that its deletion is seen.
 """
 
 from __future__ import annotations
@@ -16,12 +20,15 @@ from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.concurrency.jitter import jittered
+from glasslet.kubeapi.decoding import Undecodable, updated
 from glasslet.kubeapi.errors import APIError, Gone
 from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
+from glasslet.record.standing import Findings, StandingFindings
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +67,7 @@ class Reflector(Generic[T]):
         kind: type[T],
         query: Mapping[str, str] | None = None,
         on_change: Callable[[Change[T]], None],
+        recorder: Findings,
         trim: Callable[[T], T] | None = None,
     ) -> None:
         self._client = client
@@ -69,7 +77,11 @@ class Reflector(Generic[T]):
         self._on_change = on_change
         self._trim = trim or _whole
         self._objects: dict[Key, T] = {}
+        self._undecodable: dict[Key, Undecodable] = {}
+        self._findings: StandingFindings[Key] = StandingFindings(recorder)
         self._version = ""
+        self._expired = False
+        """The last version seen is too old: a cache of the server may be older still."""
         self.synced = asyncio.Event()
         """Set once the first list is complete."""
         self.problem: APIError | None = None
@@ -78,6 +90,10 @@ class Reflector(Generic[T]):
     def get(self, namespace: str, name: str) -> T | None:
         """The object as last seen."""
         return self._objects.get((namespace, name))
+
+    def undecodable(self, namespace: str, name: str) -> Undecodable | None:
+        """The newest version of the object, if it cannot be decoded."""
+        return self._undecodable.get((namespace, name))
 
     def all(self) -> tuple[T, ...]:
         """All objects as last seen."""
@@ -98,7 +114,7 @@ class Reflector(Generic[T]):
                 # A server that ends watches at once is not well: do not ask it in a tight loop.
                 wait = jittered(delay)
             except Gone:
-                self._version = ""
+                self._version, self._expired = "", True
                 # The first time at once; a server that keeps on saying so is not asked for everything in a tight loop.
                 wait = jittered(_RELIST_PAUSE if delay == _BACK_OFF_MIN else delay)
             except APIError as error:
@@ -112,13 +128,25 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
+        undecodable: dict[Key, Undecodable] = {}
         version = ""
-        async for page in self._client.list_pages(self._path, self._kind, query=self._query):
-            for item in page.items:
-                listed[_key(item)] = self._trim(item)
+        query = self._query if self._expired else {**self._query, "resourceVersion": "0"}
+        async for page in self._client.list_pages(self._path, self._kind, query=query):
+            listed.update((_key(item), self._trim(item)) for item in page.items)
+            undecodable.update((_key(item), item) for item in page.undecodable)
             version = page.resource_version
+        for key, item in undecodable.items():
+            if (kept := self._as_known(self._objects.get(key), item)) is not None:
+                listed[key] = kept
+        if not all(name for _, name in undecodable):
+            # It may be any of those that are not in the list.
+            listed = {**self._objects, **listed}
         gone = [self._objects[key] for key in self._objects.keys() - listed.keys()]
-        before, self._objects, self._version = self._objects, listed, version
+        before, self._objects, self._version, self._expired = self._objects, listed, version, False
+        for key in self._undecodable.keys() - undecodable.keys():
+            self._decodable(key)
+        for key, item in undecodable.items():
+            self._not_decoded(key, item)
         for old in gone:
             self._on_change(Change(old, None))
         for key, new in listed.items():
@@ -135,23 +163,59 @@ class Reflector(Generic[T]):
         async for event in events:
             brought = True
             self.problem = None
-            if self._goes_back(event):
-                known = self._objects.get(_key(event.object))
-                if known is not None and known.metadata.resource_version == event.resource_version:
-                    continue  # told twice
-                raise Gone(f"WATCH {self._path}", f"event {event.resource_version} came after {self._version}")
-            self._version = event.resource_version or self._version
-            if event.kind is WatchKind.BOOKMARK:
+            if event.object is None:
+                self._version = event.resource_version or self._version
                 continue
             key = _key(event.object)
-            old = self._objects.get(key)
-            if event.kind is WatchKind.DELETED:
-                self._objects.pop(key, None)
-                self._on_change(Change(event.object, None))
-            elif old is None or old.metadata.resource_version != event.object.metadata.resource_version:
-                new = self._objects[key] = self._trim(event.object)
-                self._on_change(Change(old, new))
+            if self._goes_back(event):
+                if self._is_known(key, event.resource_version):
+                    continue  # sent twice
+                raise Gone(f"WATCH {self._path}", f"event {event.resource_version} came after {self._version}")
+            self._version = event.resource_version or self._version
+            self._take(event.kind, key, event.object)
         return brought
+
+    def _take(self, kind: WatchKind, key: Key, item: T | Undecodable) -> None:
+        old = self._objects.get(key)
+        new = self._as_known(old, item) if isinstance(item, Undecodable) else item
+        if kind is WatchKind.DELETED:
+            self._decodable(key)
+            self._objects.pop(key, None)
+            if (last := new or old) is not None:
+                self._on_change(Change(last, None))
+            return
+        if isinstance(item, Undecodable):
+            self._not_decoded(key, item)
+        else:
+            self._decodable(key)
+        if new is None:
+            if self._objects.pop(key, None) is not None:
+                self._on_change(Change(old, None))
+        elif old is None or old.metadata.resource_version != new.metadata.resource_version:
+            new = self._objects[key] = self._trim(new)
+            self._on_change(Change(old, new))
+
+    def _as_known(self, known: T | None, item: Undecodable) -> T | None:
+        """The last decoded form of this very object with its new metadata; None if there is none."""
+        if known is None or (known.metadata.uid and item.metadata.uid not in ("", known.metadata.uid)):
+            return None
+        newer = item if item.metadata.uid else replace(item, metadata=replace(item.metadata, uid=known.metadata.uid))
+        return updated(known, newer)
+
+    def _not_decoded(self, key: Key, item: Undecodable) -> None:
+        self._undecodable[key] = item
+        resource = self._path.rsplit("/", 1)[-1]
+        left = "its last known version stays" if key in self._objects else "it is left out"
+        self._findings.is_(key, f"{resource} {item}; {left}")
+
+    def _decodable(self, key: Key) -> None:
+        if self._undecodable.pop(key, None) is not None:
+            self._findings.over(key)
+
+    def _is_known(self, key: Key, version: str) -> bool:
+        """Whether this version of the object was taken already."""
+        held = (self._objects.get(key), self._undecodable.get(key))
+        return any(one is not None and one.metadata.resource_version == version for one in held)
 
     def _goes_back(self, event: WatchEvent[T]) -> bool:
         """Whether the server tells of something that is not newer than what it told last: it has lost its place, and an
@@ -164,5 +228,5 @@ def _whole(item: T) -> T:
     return item
 
 
-def _key(item: HasMeta) -> Key:
+def _key(item: HasMeta | Undecodable) -> Key:
     return item.metadata.namespace, item.metadata.name

@@ -158,6 +158,7 @@ class NodeAgent:
             kind=Node,
             query={"fieldSelector": f"metadata.name={settings.name}"},
             on_change=self._seen,
+            recorder=report.recorder,
         )
         self.known.subscribe(pod_cidr.take)
         self.known.subscribe(self._schedulable)

@@ -17,7 +17,7 @@ from glasslet.api.times import rfc3339_micro
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import AlreadyExists, APIError, Conflict, NotFound
+from glasslet.kubeapi.errors import AlreadyExists, APIError, Conflict, NotDecoded, NotFound
 from glasslet.kubeapi.protocols import APIClient
 
 logger = logging.getLogger(__name__)
@@ -90,6 +90,9 @@ class NodeLease:
             except NotFound:
                 self._lease = None
                 return False
+            except NotDecoded as error:
+                # Renewed. The next renewal replaces what cannot be decoded.
+                self._lease = Lease(metadata=error.item.metadata)
             except APIError as error:
                 self.problem = error
                 logger.warning("lease renewal failed", extra={"error": str(error)})
@@ -104,6 +107,8 @@ class NodeLease:
         while True:
             try:
                 return await self._client.get(paths.lease(self._node), Lease, timeout=self._patience())
+            except NotDecoded as error:
+                return Lease(metadata=error.item.metadata)
             except NotFound:
                 # Made below.
                 pass

@@ -18,7 +18,8 @@ from msgspec import Struct
 from glasslet.api.node import Node
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.kubeapi.decoding import updated
+from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.node.known_node import KnownNode
 from glasslet.node.patch import node_patch
@@ -129,13 +130,17 @@ class StatusLoop:
         if not changed and not self._schedule.is_due(now):
             return
         patch = node_patch(node, composed.node)
-        accepted = await self._client.patch(
-            paths.node_status(self._settings.name),
-            patch,
-            Node,
-            urgent=True,
-            timeout=self._settings.status_timeout,
-        )
+        try:
+            accepted = await self._client.patch(
+                paths.node_status(self._settings.name),
+                patch,
+                Node,
+                urgent=True,
+                timeout=self._settings.status_timeout,
+            )
+        except NotDecoded as error:
+            # The status was taken. The rest of the node is as it was last decoded.
+            accepted = updated(composed.node, error.item)
         self._schedule = self._schedule.reported(now, changed=changed)
         self._tell(node, composed)
         self._known.take(accepted)

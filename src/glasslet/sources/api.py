@@ -50,6 +50,7 @@ class APISource:
             kind=Pod,
             query={"fieldSelector": f"spec.nodeName={node_name}"},
             on_change=self._take,
+            recorder=recorder,
             trim=_without_managed_fields,
         )
 

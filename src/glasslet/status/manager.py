@@ -27,7 +27,8 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.finality import comes_back_from_its_end, has_ended
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotFound
+from glasslet.kubeapi.decoding import updated
+from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotDecoded, NotFound
 from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.milestones import READY, READY_ACCEPTED
@@ -300,7 +301,11 @@ class StatusManager:
             urgent = _ready(known.status) != _ready(ours)
             with self._recorder.station(Station.STATUS, detail=ours.phase):
                 try:
-                    entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
+                    try:
+                        entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
+                    except NotDecoded as error:
+                        # The status was taken. The rest of the pod is as it was last decoded.
+                        entry.written = updated(known, error.item)
                     if entry.refusal is not None:
                         entry.refusal.over()
                     if urgent:

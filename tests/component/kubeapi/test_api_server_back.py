@@ -17,6 +17,7 @@ from tests.component.node_world import NodeWorld
 from tests.component.pod_agent import Node
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.programs import exits
+from tests.fakes.waits import WaitLog
 
 pytestmark = pytest.mark.looptime
 
@@ -25,7 +26,9 @@ async def test_a_pod_made_after_a_long_absence_is_seen_within_ten_seconds() -> N
     server = FakeAPIServer()
     seen: list[Change[Pod]] = []
     query = {"fieldSelector": "spec.nodeName=n1"}
-    reflector = Reflector(client=server, path=paths.PODS, kind=Pod, query=query, on_change=seen.append)
+    reflector = Reflector(
+        client=server, path=paths.PODS, kind=Pod, query=query, on_change=seen.append, recorder=WaitLog()
+    )
     async with asyncio.TaskGroup() as group:
         task = group.create_task(reflector.run())
         await asyncio.sleep(1)

@@ -14,6 +14,7 @@ from glasslet.kubeapi.errors import AlreadyExists, Conflict, Gone, Invalid, NotF
 from glasslet.kubeapi.protocols import WatchKind
 from glasslet.kubeapi.reflector import Change, Reflector
 from tests.fakes.api_server import FakeAPIServer
+from tests.fakes.waits import WaitLog
 
 pytestmark = pytest.mark.looptime
 ON_NODE = {"fieldSelector": "spec.nodeName=n1"}
@@ -134,7 +135,9 @@ async def test_server_that_is_down_answers_nothing_and_ends_watches() -> None:
 async def test_reflector_follows_through_breaks_and_compaction() -> None:
     server = FakeAPIServer()
     seen: list[Change[Pod]] = []
-    reflector = Reflector(client=server, path=paths.PODS, kind=Pod, query=ON_NODE, on_change=seen.append)
+    reflector = Reflector(
+        client=server, path=paths.PODS, kind=Pod, query=ON_NODE, on_change=seen.append, recorder=WaitLog()
+    )
     async with asyncio.TaskGroup() as group:
         task = group.create_task(reflector.run())
         await created(server)

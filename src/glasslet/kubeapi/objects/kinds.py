@@ -9,7 +9,8 @@ from msgspec import Struct
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.object import PodUID
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.errors import NotFound, Unavailable
+from glasslet.kubeapi.decoding import Undecodable
+from glasslet.kubeapi.errors import NotDecoded, NotFound, Unavailable
 from glasslet.kubeapi.reflector import HasMeta
 
 Key = tuple[str, str]
@@ -44,6 +45,12 @@ class ObjectKind(Struct, Generic[T], frozen=True, kw_only=True):
         return NotFound(
             f"{self.title} {key[0]}/{key[1]}", f'{self.word} "{key[1]}" not found', code=404, reason="NotFound"
         )
+
+    def missing(self, key: Key, undecodable: Undecodable | None) -> NotFound | NotDecoded:
+        """Why a watch has no object: it does not exist, or it cannot be decoded."""
+        if undecodable is None:
+            return self.not_found(key)
+        return NotDecoded(f"{self.title} {key[0]}/{key[1]}", undecodable)
 
     def not_registered(self, key: Key) -> Unavailable:
         """No pod on this node was known to need it."""

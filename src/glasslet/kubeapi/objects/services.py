@@ -47,7 +47,7 @@ class Services:
         self._recorder = recorder
         self._recalled: tuple[ServiceAddress, ...] | None = None
         self._reflector = Reflector(
-            client=client, path=paths.SERVICES, kind=ServiceAddress, on_change=lambda change: None
+            client=client, path=paths.SERVICES, kind=ServiceAddress, on_change=lambda change: None, recorder=recorder
         )
 
     def known(self) -> tuple[ServiceAddress, ...] | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from glasslet.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from glasslet.api.object import Object
 from glasslet.concurrency.supervision import Supervisor
-from glasslet.kubeapi.errors import NotFound, Unavailable
+from glasslet.kubeapi.errors import NotDecoded, NotFound, Unavailable
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.kubeapi.reflector import Reflector
 from glasslet.record.recorder import Recorder
@@ -50,7 +50,11 @@ class TrustBundles:
         self._supervisor = Supervisor()
         self._watching = False
         self._reflector = Reflector(
-            client=client, path=PATH, kind=ClusterTrustBundle, on_change=lambda change: self._changed()
+            client=client,
+            path=PATH,
+            kind=ClusterTrustBundle,
+            on_change=lambda change: self._changed(),
+            recorder=recorder,
         )
 
     async def by_name(self, name: str, *, optional: bool) -> bytes:
@@ -58,6 +62,8 @@ class TrustBundles:
         bundle = (await self._bundles()).get("", name)
         if bundle is not None:
             return trust_anchors([bundle])
+        if (bad := self._reflector.undecodable("", name)) is not None:
+            raise NotDecoded(f"ClusterTrustBundle {name}", bad)
         if optional:
             return b""
         words = f'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "{name}" not found'

@@ -102,7 +102,7 @@ class WatchedObjects(Generic[T]):
             await self._first_sync(key, watch)
         found = watch.reflector.get(*key)
         if found is None:
-            raise self._kind.not_found(key)
+            raise self._kind.missing(key, watch.reflector.undecodable(*key))
         if found.immutable:
             item.kept = found
             item.end()
@@ -136,6 +136,7 @@ class WatchedObjects(Generic[T]):
             kind=self._kind.type,
             query={"fieldSelector": f"metadata.name={name}"},
             on_change=lambda change: self._changed(item, change),
+            recorder=self._recorder,
         )
         watch = item.watch = _Watch(reflector)
         # In a context of its own: the watch is nobody's work, although some pod's need made it begin.
