@@ -12,30 +12,29 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from glasslet.api.container import Container
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import PodRef
 from glasslet.api.volume import DownwardAPIVolumeFile
-from glasslet.assembly.credential_plugins import PluginSide, build_credential_plugins
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.images import build_credential_plugins
 from glasslet.kubeapi.objects.cached import node_ttl
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
 from glasslet.kubeapi.objects.services import Services
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
 from glasslet.kubeapi.protocols import APIClient
+from glasslet.pods.cluster_data import ClusterData
 from glasslet.pods.collaborators import ConfigurationData
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.podspec.downward import file_text
 from glasslet.podspec.errors import ConfigError
-from glasslet.podspec.object_environment import ObjectEnvironment, ResolvedEnvironment
+from glasslet.podspec.object_environment import ObjectEnvironment
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.podspec.request import NodeFacts
 from glasslet.runtime.images.keyring_files import NodeKeyring, credential_paths
 from glasslet.runtime.images.keyring_secrets import PullCredentials
-from glasslet.runtime.protocols import RegistryAuth
 from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster, Objects
 from glasslet.volumes.downward_api import DownwardAPIVolume
@@ -70,47 +69,6 @@ class ConfigurationSide:
     objects: Objects = field(default_factory=NoCluster)
 
 
-class _ClusterData:
-    """Configuration data from an API server."""
-
-    def __init__(
-        self,
-        *,
-        objects: PodObjects,
-        tokens: ServiceAccountTokens,
-        environments: ObjectEnvironment,
-        credentials: PullCredentials,
-        plugins: PluginSide,
-    ) -> None:
-        self._objects = objects
-        self._tokens = tokens
-        self._environments = environments
-        self._credentials = credentials
-        self._plugins = plugins
-
-    def register(self, pod: Pod) -> None:
-        """Keeps what the pod names."""
-        self._objects.register(pod)
-
-    def forget(self, ref: PodRef) -> None:
-        """Drops what only this pod needed, and its tokens."""
-        self._objects.forget(ref.uid)
-        self._tokens.forget(ref.uid)
-        self._plugins.forget(ref.uid)
-
-    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
-        """Services, ConfigMaps and Secrets. Raises ConfigError."""
-        return await self._environments.resolve(pod, container)
-
-    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
-        """Those of the pod's pull secrets, then the node's."""
-        return await self._credentials.matching(pod, image)
-
-    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
-        """Those of credential provider plugins."""
-        return await self._plugins.credentials(pod, image)
-
-
 def build_configuration_side(
     foundation: Foundation, client: APIClient | None, needs: ConfigurationNeeds
 ) -> ConfigurationSide:
@@ -123,7 +81,7 @@ def build_configuration_side(
     if client is None:
         nothing = NoCluster()
         own = PullCredentials(secrets=None, node=node_keyring, events=events)
-        alone = Projections(objects=nothing, tokens=nothing, field_text=_FieldText(needs.node))
+        alone = Projections(objects=nothing, tokens=nothing, field_text=partial(_field_text, needs.node))
         return ConfigurationSide(
             plugins=_plugins(foundation, needs, alone),
             data=StandaloneData(credentials=own.matching, plugins=credential_plugins.credentials),
@@ -140,33 +98,29 @@ def build_configuration_side(
     if foundation.loaded.gates.enabled("ClusterTrustBundleProjection"):
         anchors = TrustBundles(client=client, recorder=foundation.record, on_change=needs.on_change_of_all)
         services["trust bundles"] = anchors.run
-    sources = Projections(objects=objects, tokens=tokens, field_text=_FieldText(needs.node), anchors=anchors)
+    sources = Projections(objects=objects, tokens=tokens, field_text=partial(_field_text, needs.node), anchors=anchors)
     return ConfigurationSide(
         plugins=_plugins(foundation, needs, sources),
         objects=objects,
-        data=_ClusterData(
+        data=ClusterData(
             objects=objects,
             tokens=tokens,
             environments=ObjectEnvironment(objects=objects, services=listed),
             credentials=PullCredentials(secrets=objects, node=node_keyring, events=events),
-            plugins=credential_plugins,
+            plugins=credential_plugins.credentials,
+            forget_plugin_tokens=credential_plugins.forget,
         ),
         services=services,
         listed=listed,
     )
 
 
-class _FieldText:
-    """Files of downwardAPI volumes, in the words of volumes."""
-
-    def __init__(self, node: Callable[[], NodeFacts]) -> None:
-        self._node = node
-
-    def __call__(self, item: DownwardAPIVolumeFile, pod: Pod, /) -> str:
-        try:
-            return file_text(item, pod, self._node())
-        except ConfigError as error:
-            raise VolumeProblem(error.message) from error
+def _field_text(node: Callable[[], NodeFacts], item: DownwardAPIVolumeFile, pod: Pod, /) -> str:
+    # The volumes have an error of their own.
+    try:
+        return file_text(item, pod, node())
+    except ConfigError as error:
+        raise VolumeProblem(error.message) from error
 
 
 def _objects(foundation: Foundation, client: APIClient, needs: ConfigurationNeeds) -> PodObjects:

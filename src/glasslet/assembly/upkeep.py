@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.image_collection import build_image_collection
+from glasslet.assembly.images import build_image_collection
 from glasslet.assembly.known_pods import KnownPods
 from glasslet.assembly.pod_files import log_layout
 from glasslet.assembly.pod_news import PodNews
@@ -39,7 +39,9 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     """Works on what workers and sources know, so it comes after them."""
     foundation, runtime, cgroups = sides.foundation, sides.runtime, parts.cgroups
     desired, workers = news.desired, news.workers
-    images = build_image_collection(foundation, runtime, workers.snapshot)
+    images = build_image_collection(
+        foundation, runtime, lambda: [view.pod for view in workers.snapshot() if view.lifecycle == "syncing"]
+    )
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
     known = KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers)

@@ -6,12 +6,13 @@ it. When it was used last is only known from looks at the node, so it is as coar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.api.pod import Pod
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
 from glasslet.runtime.model import Image, ObservedPod
 
@@ -140,3 +141,12 @@ def _normal(name: str) -> str:
         return str(parse_image_name(name))
     except InvalidImageName:
         return name
+
+
+def image_names(pods: Iterable[Pod]) -> Iterator[str]:
+    """Images of the pods' containers and image volumes, in the spec's words."""
+    for pod in pods:
+        spec = pod.spec
+        yield from (container.image for container in (*spec.init_containers, *spec.containers))
+        yield from (container.image for container in spec.ephemeral_containers)
+        yield from (volume.image.reference for volume in spec.volumes if volume.image is not None)

@@ -1,0 +1,60 @@
+"""Configuration data from an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glasslet.api.container import Container
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.kubeapi.objects.pod_objects import PodObjects
+from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
+from glasslet.pods.standalone_data import Credentials
+from glasslet.podspec.object_environment import ObjectEnvironment, ResolvedEnvironment
+from glasslet.runtime.images.keyring_secrets import PullCredentials
+from glasslet.runtime.protocols import RegistryAuth
+
+
+class ClusterData:
+    """Implements `collaborators.ConfigurationData`. `plugins`: credentials of plugins; `forget_plugin_tokens`: drops
+    the tokens that they got for a pod."""
+
+    def __init__(
+        self,
+        *,
+        objects: PodObjects,
+        tokens: ServiceAccountTokens,
+        environments: ObjectEnvironment,
+        credentials: PullCredentials,
+        plugins: Credentials,
+        forget_plugin_tokens: Callable[[PodUID], None],
+    ) -> None:
+        self._objects = objects
+        self._tokens = tokens
+        self._environments = environments
+        self._credentials = credentials
+        self._plugins = plugins
+        self._forget_plugin_tokens = forget_plugin_tokens
+
+    def register(self, pod: Pod) -> None:
+        """Keeps the objects that the pod names."""
+        self._objects.register(pod)
+
+    def forget(self, ref: PodRef) -> None:
+        """Drops the objects that only this pod needed, and its tokens."""
+        self._objects.forget(ref.uid)
+        self._tokens.forget(ref.uid)
+        self._forget_plugin_tokens(ref.uid)
+
+    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
+        """Services, ConfigMaps and Secrets. Raises ConfigError."""
+        return await self._environments.resolve(pod, container)
+
+    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of the pod's pull secrets, then the node's."""
+        return await self._credentials.matching(pod, image)
+
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of credential provider plugins."""
+        return await self._plugins(pod, image)
