@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractResolver
 from msgspec import Raw, Struct
 
 from glasslet.api.codec import decode, encode
@@ -23,6 +24,7 @@ from glasslet.kubeapi.errors import APIError, Gone, NotDecoded, Unauthorized, Un
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
+from glasslet.kubeapi.resolver import ServerResolver
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -92,6 +94,7 @@ class HTTPAPIClient:
         limiter: RequestLimiter,
         user_agent: str,
         timeout: float = _TIMEOUT,
+        resolver: AbstractResolver | None = None,
     ) -> None:
         self._config = config
         self._recorder = recorder
@@ -104,6 +107,7 @@ class HTTPAPIClient:
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._credentials = Credentials(config=config, clock=clock)
         self._connections: Connections | None = None
+        self._resolver = resolver or ServerResolver()
         self._host = config.server.split("://", 1)[1]
 
     async def close(self) -> None:
@@ -294,7 +298,7 @@ class HTTPAPIClient:
         if self._config.server.startswith("https://"):
             with _MemoryFiles() as files:
                 context = tls_context(self._config, identity, files.path)
-        connector = Connector(context)
+        connector = Connector(context, self._resolver)
         auth = None
         if self._config.username:
             auth = aiohttp.BasicAuth(self._config.username, self._config.password)

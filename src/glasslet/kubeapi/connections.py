@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 
 from glasslet.kubeapi.credentials import Identity
 
@@ -27,8 +28,10 @@ class Connector(aiohttp.TCPConnector):
     off in the moment in which its handshake ends the library never gives away at all.
     """
 
-    def __init__(self, context: ssl.SSLContext | bool) -> None:
-        super().__init__(ssl=context, limit=0, keepalive_timeout=_KEEPALIVE, socket_factory=self._socket)
+    def __init__(self, context: ssl.SSLContext | bool, resolver: AbstractResolver) -> None:
+        super().__init__(
+            ssl=context, limit=0, keepalive_timeout=_KEEPALIVE, resolver=resolver, socket_factory=self._socket
+        )
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     def abort(self) -> None:
