@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Callable, Iterable
@@ -70,6 +71,17 @@ class InlineThreads:
     async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
         assert on
         return call()
+
+
+class HeldThreads(InlineThreads):
+    """Runs no call before it is released: what has happened then happened on the event loop."""
+
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
+    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
+        await self.released.wait()
+        return await super().run(call, on=on, key=key, within=within)
 
 
 def _line(entry: MountEntry) -> str:

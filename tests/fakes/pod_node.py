@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from glasslet.api.container import Container
@@ -13,6 +13,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.volume import MountedVolume, SubPath
+from glasslet.host.files.env_files import EnvFile, read_env_values
 from glasslet.runtime.model import ObservedContainer
 from glasslet.runtime.spec import ContainerDevices
 from glasslet.telemetry.metrics.pods import PodWork
@@ -108,6 +109,11 @@ class FakePodFiles:
     async def etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
         await asyncio.sleep(0)
         return f"/pods/{pod.metadata.uid}/etc-hosts" if ips else ""
+
+    async def env_files(
+        self, pod: Pod, wanted: Mapping[tuple[str, str], Collection[str]]
+    ) -> Mapping[tuple[str, str], EnvFile]:
+        return {(volume, path): read_env_values(volume, path, keys) for (volume, path), keys in wanted.items()}
 
     async def termination_log(self, pod: Pod, container: Container) -> str:
         await asyncio.sleep(0)

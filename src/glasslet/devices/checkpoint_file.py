@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from glasslet.devices.checkpoint import FILE, BadCheckpoint, Checkpoint, decode
-from glasslet.host.files.small_files import move_aside, write_atomically
+from glasslet.host.files.small_files import MAX_STATE_BYTES, move_aside, read_regular, write_atomically
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
@@ -40,8 +40,8 @@ class CheckpointFile:
         """What an earlier agent left. One that cannot be trusted is moved aside and counts as none: then nobody has
         anything, and containers that run keep what they were started with."""
         try:
-            with open(self.path, "rb") as file:
-                content = file.read()
+            # Plugins may write to its folder.
+            content = read_regular(self.path, most=MAX_STATE_BYTES)
             known = decode(content)
         except FileNotFoundError:
             return None

@@ -17,12 +17,14 @@ from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.host.files.layout import RootLayout
-from glasslet.host.files.small_files import make_directory, write_atomically
+from glasslet.host.files.small_files import make_directory, read_regular, write_atomically
 
 UNIT = 65536
 """Blocks begin at multiples of it and have multiples of it."""
 LAST_ID = 2**32
 _PRIVATE = 0o750
+_MAX_FILE = 65536
+"""Bytes of a `userns` file; one has about 150."""
 
 
 class NoUserIds(Exception):
@@ -108,8 +110,7 @@ class UserIds:
 
     def _read(self, uid: PodUID) -> int | None:
         try:
-            with open(self._path(uid), encoding="utf-8") as file:
-                text = file.read()
+            text = read_regular(self._path(uid), most=_MAX_FILE).decode("utf-8", "replace")
         except FileNotFoundError:
             return None
         if not text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.exchange.facts import ProbeOutcome, StatusFacts
 from glasslet.exchange.volume import MountedVolume, SubPath
+from glasslet.host.files.env_files import EnvFile
 from glasslet.podspec.object_environment import ResolvedEnvironment
 from glasslet.podspec.request import UserNamespace
 from glasslet.runtime.model import Image, ObservedContainer, ObservedPod
@@ -127,6 +128,11 @@ class PodFiles(Protocol):
 
     async def etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
         """Writes the hosts file; its path, "" where the pod gets none."""
+
+    async def env_files(
+        self, pod: Pod, wanted: Mapping[tuple[str, str], Collection[str]]
+    ) -> Mapping[tuple[str, str], EnvFile]:
+        """Variables from files in the pod's volumes: names, by the volume's path and the file's path in it."""
 
     async def termination_log(self, pod: Pod, container: Container) -> str:
         """Makes a fresh termination log; its path, "" where the container has none."""

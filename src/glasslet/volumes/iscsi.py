@@ -15,7 +15,7 @@ from glasslet.api.persistent_volume import SecretReference
 from glasslet.api.volume import ISCSIVolumeSource
 from glasslet.exchange.volume import MountedVolume
 from glasslet.host.files.layout import RootLayout, component
-from glasslet.host.files.small_files import make_directory, write_in_place
+from glasslet.host.files.small_files import make_directory, read_regular, write_in_place
 from glasslet.host.mounts.filesystems import mount_disk
 from glasslet.host.mounts.iscsi import Chap, ISCSIFailed, Target, drop_disk, log_in, log_out
 from glasslet.host.mounts.options import joined
@@ -27,6 +27,7 @@ from glasslet.volumes.pod_binds import PodBinds
 
 _PRIVATE = 0o750
 _NOTE = "iscsi.json"
+_MAX_NOTE = 65536
 _PORT = ":3260"
 _IQN = re.compile(r"(?:iqn|eui|naa)\.[^/\s]+")
 _FOLDER = re.compile(r".*?-((?:iqn|eui|naa)\..+)-lun-\d+")
@@ -148,8 +149,7 @@ class ISCSIVolume:
             self._mounts.unmount(shared)
         # Without a (readable) note nobody knows of a session to end; the folder goes in any case.
         with contextlib.suppress(FileNotFoundError, ValueError):
-            with open(f"{shared}/{_NOTE}", "rb") as file:
-                note = msgspec.json.decode(file.read(), type=_Note)
+            note = msgspec.json.decode(read_regular(f"{shared}/{_NOTE}", most=_MAX_NOTE), type=_Note)
             target = Target(
                 portals=note.portals,
                 iqn=note.iqn,

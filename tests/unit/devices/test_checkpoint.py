@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from glasslet.devices.allocations import Allocation, Allocations, Owner
 from glasslet.devices.checkpoint import BadCheckpoint, decode, encode
+from glasslet.devices.checkpoint_file import CheckpointFile
+from glasslet.record.store import Record
+from tests.fakes.inline_threads import InlineThreads
 
 DATA = Path(__file__).parents[2] / "data" / "device_checkpoints"
 WRITTEN_BY_GO = sorted(DATA.glob("*.json"))
@@ -65,3 +69,19 @@ def test_a_file_that_cannot_be_trusted_is_refused(content: bytes) -> None:
 
 def test_an_allocation_does_not_show_what_the_plugin_gave() -> None:
     assert "secret" not in repr(Allocation(by_node={-1: ("a",)}, response=b"secret"))
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("kind", ["pipe", "link", "gigabytes"])
+def test_a_plugin_that_replaces_the_file_holds_nothing_up(tmp_path: Path, kind: str) -> None:
+    file = CheckpointFile(folder=str(tmp_path), threads=InlineThreads(), recorder=Record())
+    match kind:
+        case "pipe":
+            os.mkfifo(file.path)
+        case "link":
+            os.symlink("/dev/zero", file.path)
+        case _:
+            Path(file.path).touch()
+            os.truncate(file.path, 8 << 30)
+    assert file.read() is None
+    assert not file.exists()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,11 @@ def test_the_answer_of_getsubids_is_one_line() -> None:
 def test_another_answer_of_getsubids_is_refused(output: str) -> None:
     with pytest.raises(SubordinateIdsUnusable):
         parse_ids(output)
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_in_place_of_the_file_holds_nothing_up(tmp_path: Path) -> None:
+    path = userns_file(tmp_path, ONE)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert ids_at(tmp_path).load([ONE]) == [f"user namespace of pod {ONE}: [Errno 22] is not a regular file: '{path}'"]

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from glasslet.host.files.layout import UnsafePath
 from glasslet.host.files.removal import remove_own_tree
+from glasslet.host.files.small_files import read_regular
 
 DATA = "..data"
 _NEXT = "..data_tmp"
@@ -115,11 +116,9 @@ def _holds(version: str, wanted: Files) -> bool:
 
 def _reads_as(path: str, data: bytes) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return read_regular(path, most=len(data)) == data
     except OSError:
         return False
-    with open(descriptor, "rb") as file:
-        return os.fstat(descriptor).st_size == len(data) and file.read() == data
 
 
 def _new_version(directory: str, wanted: Files, now: datetime, finish: Callable[[str], None]) -> str:

@@ -1,6 +1,7 @@
 """A pod's own directories and files on this node: data directories, /etc/hosts, termination logs, log folders, links.
 
-Small local files are written in place; whatever walks a tree goes to a thread. All methods raise OSError.
+Small local files are written in place. Work on a whole tree, or on a file that a container can write, is done in a
+thread. All methods raise OSError.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Protocol, TypeVar
 
 from glasslet.api.container import Container
@@ -16,14 +18,18 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import Clock
+from glasslet.host.files.env_files import EnvFile, read_env_values
 from glasslet.host.files.hosts_file import node_hosts, pod_hosts
 from glasslet.host.files.layout import LogLayout, RootLayout, container_log
 from glasslet.host.files.removal import remove_empty, remove_tree
-from glasslet.host.files.small_files import make_directory, write_in_place
+from glasslet.host.files.small_files import make_directory, read_regular, write_in_place
 from glasslet.host.files.termination import EndedInstance, log_name, log_of, read_last_words
 from glasslet.host.mounts.table import read_mount_table
 
 T = TypeVar("T")
+
+MAX_NODE_HOSTS = 16 * 1024 * 1024
+"""Bytes of the node's hosts file; larger ones are an error of pods on the host's network."""
 
 _PRIVATE = 0o750
 _READABLE = 0o755
@@ -83,16 +89,23 @@ class PodFiles:
         """Writes the pod's hosts file; its path, or "" for a pod that has no address yet."""
         if not ips and not pod.spec.host_network:
             return ""
-        path = self._root.etc_hosts(pod.metadata.uid)
-        aliases = pod.spec.host_aliases
-        if pod.spec.host_network:
-            with open(self._node_hosts_file, encoding="utf-8", errors="surrogateescape") as file:
-                text = node_hosts(file.read(), aliases)
-        else:
-            name, domain = self._hostname(pod)
-            text = pod_hosts(ips, name, domain, aliases)
-        write_in_place(path, text.encode("utf-8", "surrogateescape"))
-        return path
+        # In a thread: its containers can write to it, and may have made it large.
+        ref = pod_ref(pod)
+        return await self._threads.run(lambda: self._write_etc_hosts(pod, ips), on=f"hosts file of {ref} ({ref.uid})")
+
+    async def env_files(
+        self, pod: Pod, wanted: Mapping[tuple[str, str], Collection[str]]
+    ) -> Mapping[tuple[str, str], EnvFile]:
+        """Variables from files in the pod's volumes, each read once. `wanted`: names of variables, by the volume's path
+        and the file's path in it."""
+        if not wanted:
+            return {}
+        ref = pod_ref(pod)
+        read = {place: partial(read_env_values, *place, keys) for place, keys in wanted.items()}
+        # In a thread: containers wrote these files.
+        return await self._threads.run(
+            lambda: {place: call() for place, call in read.items()}, on=f"environment files of {ref} ({ref.uid})"
+        )
 
     async def termination_log(self, pod: Pod, container: Container) -> str:
         """Makes an empty termination log for the instance that is about to be created; its path, or "" if the container
@@ -177,6 +190,18 @@ class PodFiles:
                 if owner == uid:
                     return PodRef(namespace, name, uid)
         return PodRef("", "", uid)
+
+    def _write_etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
+        path = self._root.etc_hosts(pod.metadata.uid)
+        aliases = pod.spec.host_aliases
+        if pod.spec.host_network:
+            nodes = read_regular(self._node_hosts_file, most=MAX_NODE_HOSTS, follow=True)
+            text = node_hosts(nodes.decode("utf-8", "surrogateescape"), aliases)
+        else:
+            name, domain = self._hostname(pod)
+            text = pod_hosts(ips, name, domain, aliases)
+        write_in_place(path, text.encode("utf-8", "surrogateescape"))
+        return path
 
     def _remove(self, ref: PodRef) -> None:
         uid = ref.uid

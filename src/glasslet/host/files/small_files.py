@@ -1,14 +1,79 @@
-"""Writing and reading small files so that a crash at any moment leaves the old or the new content, never a mixture."""
+"""Writing and reading small files so that a crash at any moment leaves the old or the new content, never a mixture.
+
+A file that another party can reach (a container, a device plugin) may have become a pipe, a device, a link, or as large
+as the disk: nothing here waits for a pipe or reads more than its caller allows.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
+import stat
 from typing import NamedTuple
 
+MAX_STATE_BYTES = 64 * 1024 * 1024
+"""The most that is read of a state file. Those of a node with 500 pods have some hundred kilobytes."""
+
 _MAGIC = b"glasslet-state sha256 "
+
+
+class NotRegularFile(OSError):
+    """There is something else than a regular file: a pipe, a device, a socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EINVAL, "is not a regular file", path)
+
+
+class FileTooLarge(OSError):
+    """A file is larger than the agent reads."""
+
+    def __init__(self, path: str, most: int) -> None:
+        super().__init__(errno.EFBIG, f"is larger than {most} bytes", path)
+
+
+def read_regular(path: str, *, most: int, follow: bool = False) -> bytes:
+    """The content of a regular file of at most `most` bytes; never waits for a pipe or device. `follow`: the path may
+    be a symbolic link. Raises NotRegularFile, FileTooLarge, OSError."""
+    with open(_open_regular(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW)), "rb", buffering=0) as file:
+        return _read_at_most(file.fileno(), path, most)
+
+
+def read_end(path: str, count: int) -> bytes:
+    """The last `count` bytes of a regular file of any size. Raises NotRegularFile, OSError."""
+    with open(_open_regular(path, os.O_RDONLY | os.O_NOFOLLOW), "rb", buffering=0) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - count))
+        return file.read(count)
+
+
+def _open_regular(path: str, flags: int, mode: int = 0o600) -> int:
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
+    try:
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(kind):
+            raise NotRegularFile(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _read_at_most(descriptor: int, path: str, most: int) -> bytes:
+    if os.fstat(descriptor).st_size > most:
+        raise FileTooLarge(path, most)
+    parts = []
+    left = most + 1
+    while left and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    if not left:
+        # It grew meanwhile.
+        raise FileTooLarge(path, most)
+    return b"".join(parts)
 
 
 def write_atomically(path: str, data: bytes, *, mode: int = 0o600) -> None:
@@ -31,10 +96,11 @@ def write_atomically(path: str, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def write_in_place(path: str, data: bytes, *, mode: int = 0o644) -> bool:
-    """Rewrites a file that is bind-mounted somewhere: the inode must stay. Gives whether anything changed."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    """Rewrites a file that is bind-mounted somewhere: the inode must stay. A container may have made it of any size: no
+    more of it is read than there is to write. Returns whether anything changed. Raises NotRegularFile, OSError."""
+    descriptor = _open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
     with open(descriptor, "r+b", buffering=0) as file:
-        if file.read() == data and data:
+        if data and os.fstat(descriptor).st_size == len(data) and file.read(len(data) + 1) == data:
             return False
         os.fchmod(descriptor, mode)
         file.seek(0)
@@ -69,12 +135,13 @@ def read_checked(path: str) -> Intact | Absent | Damaged:
     """Reads what `write_checked` wrote. A damaged file is moved aside, so that the next start is not troubled again; so
     is a directory in its place, which no write could ever replace."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = read_regular(path, most=MAX_STATE_BYTES, follow=True)
     except FileNotFoundError:
         return Absent()
     except IsADirectoryError:
         return Damaged(f"{path}: a directory is in its place, {move_aside(path)}")
+    except (NotRegularFile, FileTooLarge) as error:
+        return Damaged(f"{path}: it {error.strerror}, {move_aside(path)}")
     head, newline, data = content.partition(b"\n")
     if newline and head == _MAGIC + hashlib.sha256(data).hexdigest().encode():
         return Intact(data)

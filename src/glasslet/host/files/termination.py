@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import datetime
 from typing import Protocol
+
+from glasslet.host.files.small_files import read_end
 
 MAX_FILE_BYTES = 4096
 MAX_LOG_LINES = 80
@@ -64,7 +65,7 @@ def read_last_words(log: str, policy: str, ended: EndedInstance) -> str:
 def log_end(path: str) -> str:
     """The last lines of a container's log without times, at most MAX_LOG_LINES and MAX_LOG_BYTES."""
     try:
-        data = _tail(path, _LOG_WINDOW)
+        data = read_end(path, _LOG_WINDOW)
     except OSError as error:
         return f"Error on reading termination message from logs: {error.strerror}"
     lines = data.split(b"\n")
@@ -75,19 +76,11 @@ def log_end(path: str) -> str:
 
 def _file_end(path: str) -> str:
     try:
-        return _tail(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+        return read_end(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"Error on reading termination log {path}: {error.strerror}"
-
-
-def _tail(path: str, count: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        size = os.fstat(descriptor).st_size
-        file.seek(max(0, size - count))
-        return file.read(count)
 
 
 def _content(line: bytes) -> bytes:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from glasslet.host.files.small_files import move_aside, write_atomically
+from glasslet.host.files.small_files import MAX_STATE_BYTES, move_aside, read_regular, write_atomically
 from glasslet.pods.resize.checkpoint import ByPod, Damaged, dump, load
 from glasslet.record.stations import WaitKind
 
@@ -81,8 +81,7 @@ class ResizeFiles:
 
     def _read(self, path: str) -> ByPod:
         try:
-            with open(path, "rb") as file:
-                return load(file.read())
+            return load(read_regular(path, most=MAX_STATE_BYTES))
         except FileNotFoundError:
             return {}
         except (OSError, Damaged) as error:

@@ -148,7 +148,7 @@ class ContainerMaker:
             etc_hosts=await self._files.etc_hosts(pod, ips),
             termination_log=await self._files.termination_log(pod, container),
             target_id=_target(memory, action, home),
-            file_keys=file_keys(container, volumes),
+            file_keys=await file_keys(self._files, pod, container, volumes),
             runtime_handler=home.spec.runtime_handler,
             user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
             devices=await self._devices.prepare(pod, container),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
-from glasslet.host.files.small_files import write_atomically
+from glasslet.host.files.small_files import read_regular, write_atomically
 from glasslet.runtime.images.pull_records import (
     BadRecord,
     PulledRecord,
@@ -77,8 +77,7 @@ def _write(folder: str, subject: str, data: bytes) -> None:
 
 def _read(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
-            return file.read(_LONGEST)
+        return read_regular(path, most=_LONGEST)
     except FileNotFoundError:
         return None
 

@@ -240,3 +240,12 @@ def _die_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
         patch.setattr(os, name, wrapped(name, getattr(os, name)))
     patch.setattr(shutil, "rmtree", wrapped("rmtree", shutil.rmtree))
     return died
+
+
+def test_a_pipe_in_place_of_a_file_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
+    write(tmp_path, key="value")
+    real = os.path.realpath(tmp_path / "key")
+    os.unlink(real)
+    os.mkfifo(real)
+    assert write(tmp_path, key="value")
+    assert seen(tmp_path) == {"key": "value"}

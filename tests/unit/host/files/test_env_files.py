@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from glasslet.host.files.env_files import MAX_FILE, EnvFileUnusable, read_env_file, value_in
+from glasslet.host.files.env_files import MAX_FILE, EnvFileUnusable, parse_env_file, read_env_file, read_env_values
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from glasslet.host.files.env_files import MAX_FILE, EnvFileUnusable, read_env_fi
     ],
 )
 def test_a_variable_is_found_in_its_line(text: str, value: str | None) -> None:
-    assert value_in(text, "A") == value
+    assert parse_env_file(text, {"A"}).value("A") == value
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_variable_is_found_in_its_line(text: str, value: str | None) -> None:
 )
 def test_a_broken_line_before_the_variable_is_told_by_its_number(text: str, problem: str) -> None:
     with pytest.raises(EnvFileUnusable) as caught:
-        value_in(text, "A")
+        parse_env_file(text, {"A"}).value("A")
     assert str(caught.value) == problem
 
 
@@ -87,3 +88,32 @@ def test_what_is_no_text_is_refused_without_showing_it(tmp_path: Path) -> None:
         read_env_file(str(tmp_path), "env")
     assert str(caught.value) == "it is not UTF-8 text"
     assert caught.value.__cause__ is None
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "env").write_bytes(b"A=1\n" + b"#" * MAX_FILE)
+    real = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda descriptor: _of_no_size(real(descriptor)))
+    with pytest.raises(EnvFileUnusable, match="larger than"):
+        read_env_file(str(tmp_path), "env")
+
+
+def _of_no_size(info: os.stat_result) -> os.stat_result:
+    return os.stat_result((*info[:6], 0, *info[7:10]))
+
+
+def test_half_a_million_joined_lines_are_read_in_one_go() -> None:
+    text = "B=1\nA=" + "\\\n" * (MAX_FILE // 2 - 16) + "end\n"
+    began = time.thread_time()
+    found = parse_env_file(text, {"A", "B"})
+    assert found.value("B") == "1"
+    assert (found.value("A") or "").endswith("end")
+    # Joined one by one they would take minutes.
+    assert time.thread_time() - began < 5
+
+
+def test_one_reading_serves_all_variables_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("A=1\nB=2\nA=3\n")
+    found = read_env_values(str(tmp_path), "env", {"A", "B", "C"})
+    assert [found.value(key) for key in "ABC"] == ["1", "2", None]
+    assert repr(found) == "EnvFile(2 values, '')"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -12,11 +13,11 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
 from glasslet.host.files.layout import LogLayout, RootLayout, UnsafePath
-from glasslet.host.files.pod_files import PodFiles
+from glasslet.host.files.pod_files import MAX_NODE_HOSTS, PodFiles
 from glasslet.podspec.hostname import pod_hostname
 from tests.builders.observed import exited_container
 from tests.builders.podspec import pod_of
-from tests.fakes.mounts import InlineThreads
+from tests.fakes.mounts import HeldThreads, InlineThreads
 
 REF = PodRef("default", "web", PodUID("uid-1"))
 ID = ContainerID("f" * 64)
@@ -296,3 +297,40 @@ async def test_data_of_volumes_is_never_removed_with_the_pod(files: PodFiles, tm
 
 def test_no_pods_directory_means_no_pods(files: PodFiles) -> None:
     assert files.uids_on_disk() == ()
+
+
+async def test_a_hosts_file_of_any_size_is_rewritten_and_keeps_its_inode(files: PodFiles, tmp_path: Path) -> None:
+    text = await hosts(files, "10.0.0.7")
+    path = tmp_path / "root" / "pods" / "uid-1" / "etc-hosts"
+    before = path.stat().st_ino
+    os.truncate(path, 8 << 30)
+    assert await hosts(files, "10.0.0.7") == text
+    assert path.stat().st_ino == before
+
+
+async def test_files_that_containers_can_write_are_touched_in_threads_only(tmp_path: Path) -> None:
+    threads = HeldThreads()
+    files = PodFiles(
+        root=RootLayout(str(tmp_path)),
+        logs=LogLayout(str(tmp_path / "logs"), str(tmp_path / "links")),
+        hostname=lambda pod: ("web", ""),
+        threads=threads,
+        clock=CLOCK,
+    )
+    (tmp_path / "env").write_text("A=1")
+    pod = pod_of()
+    await files.prepare(pod)
+    hosts_file = asyncio.create_task(files.etc_hosts(pod, ("10.0.0.7",)))
+    variables = asyncio.create_task(files.env_files(pod, {(str(tmp_path), "env"): {"A"}}))
+    await asyncio.sleep(0)
+    assert not (tmp_path / "pods" / "uid-1" / "etc-hosts").exists()
+    assert not variables.done()
+    threads.released.set()
+    assert Path(await hosts_file).exists()
+    assert (await variables)[str(tmp_path), "env"].value("A") == "1"
+
+
+async def test_a_hosts_file_of_the_node_that_is_too_large_is_an_error(files: PodFiles, tmp_path: Path) -> None:
+    os.truncate(tmp_path / "node-hosts", MAX_NODE_HOSTS + 1)
+    with pytest.raises(OSError, match=f"is larger than {MAX_NODE_HOSTS} bytes"):
+        await hosts(files, hostNetwork=True)

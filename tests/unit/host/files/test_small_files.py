@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,13 @@ import pytest
 from glasslet.host.files.small_files import (
     Absent,
     Damaged,
+    FileTooLarge,
     Intact,
+    NotRegularFile,
     make_directory,
     read_checked,
+    read_end,
+    read_regular,
     write_atomically,
     write_checked,
     write_in_place,
@@ -56,6 +62,78 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="symbolic links"):
         write_in_place(str(tmp_path / "link"), b"text")
+
+
+@pytest.fixture
+def own_memory() -> Iterator[None]:
+    """The process may have 512 MiB more than it has now."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (size + (512 << 20), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.usefixtures("own_memory")
+def test_a_file_that_a_container_made_huge_is_rewritten_without_being_read(tmp_path: Path) -> None:
+    path = tmp_path / "etc-hosts"
+    write_in_place(str(path), b"text")
+    before = path.stat().st_ino
+    os.truncate(path, 8 << 30)
+    assert write_in_place(str(path), b"text") is True
+    assert path.read_bytes() == b"text"
+    assert path.stat().st_ino == before
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "device"])
+def test_only_a_regular_file_is_read_or_rewritten_and_nothing_is_waited_for(tmp_path: Path, kind: str) -> None:
+    path = str(tmp_path / "it")
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "directory":
+            os.mkdir(path)
+        case "device":
+            path = "/dev/zero"
+    for call in (lambda: read_regular(path, most=10), lambda: read_end(path, 10), lambda: write_in_place(path, b"x")):
+        with pytest.raises((NotRegularFile, IsADirectoryError)):
+            call()
+
+
+def test_no_more_is_read_than_allowed(tmp_path: Path) -> None:
+    (tmp_path / "it").write_bytes(b"0123456789")
+    assert read_regular(str(tmp_path / "it"), most=10) == b"0123456789"
+    with pytest.raises(FileTooLarge, match="is larger than 9 bytes"):
+        read_regular(str(tmp_path / "it"), most=9)
+    # Its size is said to be 0.
+    with pytest.raises(FileTooLarge):
+        read_regular("/proc/self/maps", most=10)
+    assert read_end(str(tmp_path / "it"), 4) == b"6789"
+
+
+def test_a_link_is_followed_only_where_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "goal").write_text("x")
+    (tmp_path / "link").symlink_to("goal")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_regular(str(tmp_path / "link"), most=10)
+    assert read_regular(str(tmp_path / "link"), most=10, follow=True) == b"x"
+
+
+def test_a_pipe_in_place_of_a_state_file_is_moved_aside(tmp_path: Path) -> None:
+    path = str(tmp_path / "state")
+    os.mkfifo(path)
+    assert isinstance(read_checked(path), Damaged)
+    assert read_checked(path) == Absent()
+
+
+def test_a_state_file_of_gigabytes_is_moved_aside(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.touch()
+    os.truncate(path, 8 << 30)
+    found = read_checked(str(path))
+    assert isinstance(found, Damaged)
+    assert "is larger than 67108864 bytes" in found.why
+    assert read_checked(str(path)) == Absent()
 
 
 def test_checked_content_comes_back(tmp_path: Path) -> None:

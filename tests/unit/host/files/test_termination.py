@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from glasslet.host.files.termination import log_end, log_name, log_of, read_last_words
+from glasslet.host.files.termination import MAX_FILE_BYTES, log_end, log_name, log_of, read_last_words
 from tests.builders.observed import exited_container
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, 123000, tzinfo=UTC)
@@ -133,3 +134,20 @@ def test_an_instance_finds_its_log_also_when_the_counter_began_anew() -> None:
 @pytest.mark.parametrize("names", [[], ["README", "0000000"], [log_name(NOW + timedelta(seconds=1))]])
 def test_no_log_is_taken_that_cannot_be_the_instances(names: list[str]) -> None:
     assert log_of(names, NOW) is None
+
+
+def test_last_words_of_a_file_of_gigabytes_are_its_last_bytes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.touch()
+    os.truncate(log, 8 << 30)
+    with open(log, "ab") as file:
+        file.write(b"the end")
+    text = read_last_words(str(log), "File", exited_container())
+    assert text.endswith("the end")
+    assert len(text) == MAX_FILE_BYTES
+
+
+def test_a_pipe_in_place_of_a_termination_log_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    text = read_last_words(str(tmp_path / "log"), "File", exited_container())
+    assert text == f"Error on reading termination log {tmp_path}/log: is not a regular file"

@@ -10,23 +10,28 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.verbs.env_files import file_keys
 from glasslet.podspec.errors import ConfigError
 from tests.builders.pod import container
+from tests.builders.podspec import pod_of
+from tests.fakes.pod_node import FakePodFiles
 
 
-def look_up(root: Path, key: str = "A", *, volume: str = "data", path: str = "env", optional: bool = False) -> object:
+async def look_up(
+    root: Path, key: str = "A", *, volume: str = "data", path: str = "env", optional: bool = False
+) -> object:
     selector = FileKeySelector(volume_name=volume, path=path, key=key, optional=optional)
     entry = EnvVar(name="X", value_from=EnvVarSource(file_key_ref=selector))
     volumes = {"data": MountedVolume(name="data", path=str(root))}
-    return file_keys(container(env=(EnvVar(name="FIRST", value="1"), entry)), volumes)
+    one = container(env=(EnvVar(name="FIRST", value="1"), entry))
+    return await file_keys(FakePodFiles(), pod_of(), one, volumes)
 
 
-def test_a_key_of_a_file_is_the_value_at_its_place(tmp_path: Path) -> None:
+async def test_a_key_of_a_file_is_the_value_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "env").write_text("A=one\n")
-    assert look_up(tmp_path) == {1: "one"}
+    assert await look_up(tmp_path) == {1: "one"}
 
 
-def test_an_optional_key_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+async def test_an_optional_key_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "env").write_text("B=one\n")
-    assert look_up(tmp_path, optional=True) == {1: None}
+    assert await look_up(tmp_path, optional=True) == {1: None}
 
 
 @pytest.mark.parametrize(
@@ -42,9 +47,11 @@ def test_an_optional_key_that_is_not_there_is_left_out(tmp_path: Path) -> None:
         ({"key": "LONG"}, 'environment variable value for key "LONG" exceeds maximum size of 32KB'),
     ],
 )
-def test_what_cannot_be_had_holds_the_container_back(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+async def test_what_cannot_be_had_holds_the_container_back(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
     # behaviours.md §21: "fileKeyRef (gate EnvFiles, alpha, off): key up to 128, value up to 32 KiB characters."
     (tmp_path / "env").write_text(f"A=one\nLONG={'x' * 32769}\n")
     with pytest.raises(ConfigError) as caught:
-        look_up(tmp_path, **changes)
+        await look_up(tmp_path, **changes)
     assert (caught.value.reason, caught.value.message) == ("CreateContainerConfigError", problem)
