@@ -12,6 +12,7 @@ from glasslet.probes.results import Parts, Verdict
 READ_BYTES = 10 * 1024
 """Of a body or a command's output; more is not read (probe.body)."""
 USER_AGENT = "kube-probe/1.34"
+_PORT_DIGITS = 10
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -46,18 +47,18 @@ def join_host_port(host: str, port: int) -> str:
 
 
 def is_address(host: str) -> bool:
-    """Whether the host is an IP address: nobody has to be asked for it."""
+    """Whether the host is an IP address, an IPv6 one perhaps with a zone, and needs no look-up."""
+    address, zone, _ = host.partition("%")
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        return ipaddress.ip_address(address).version == 6 or not zone
     except ValueError:
         return False
-    return True
 
 
 def _named(name: str, container: Container) -> int:
     for port in container.ports:
         if port.name == name:
             return port.container_port
-    if name.isascii() and name.isdigit():
+    if name.isascii() and name.isdigit() and len(name) <= _PORT_DIGITS:
         return int(name)
     raise Unprobeable(f"port {name} not found")

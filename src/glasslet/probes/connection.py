@@ -7,6 +7,7 @@ kubelet's words, because people and tools know them from events.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import ssl
@@ -25,6 +26,7 @@ LINGER_SECONDS = 1
 _LINGER = struct.pack("ii", 1, LINGER_SECONDS)
 _RESET = struct.pack("ii", 1, 0)
 _RECORD_BYTES = 16 * 1024 + 512
+_HOST_SHOWN = 300
 _SOON = 0.06
 """Seconds; a living kernel acknowledges within 40 ms, mostly at once."""
 _ACKNOWLEDGED = (5, 6, 7)
@@ -106,7 +108,7 @@ async def connect(host: str, port: int, *, resolve: Resolve, watch: Stopwatch) -
         try:
             addresses = await resolve(host)
         except OSError as error:
-            raise ConnectionFailed(f"dial tcp: lookup {host}: {in_words(error)}") from error
+            raise ConnectionFailed(f"dial tcp: lookup {host[:_HOST_SHOWN]}: {in_words(error)}") from error
         finally:
             watch.end("dns")
     failure: OSError | None = None
@@ -115,6 +117,9 @@ async def connect(host: str, port: int, *, resolve: Resolve, watch: Stopwatch) -
             return await _connect(address, port)
         except OSError as error:
             failure = failure or error
+        except (ValueError, OverflowError) as error:
+            # A zone that is no interface's number or name.
+            failure = failure or OSError(errno.EINVAL, str(error))
         finally:
             watch.end("connect")
     place = join_host_port(addresses[0] if addresses else host, port)
@@ -125,7 +130,10 @@ async def connect(host: str, port: int, *, resolve: Resolve, watch: Stopwatch) -
 async def secure(sock: socket.socket, host: str, *, watch: Stopwatch) -> Connection:
     """TLS over a connected socket, whatever the certificate. Raises ConnectionFailed."""
     watch.begin()
-    tls = _TLS(sock, None if is_address(host) else host)
+    try:
+        tls = _TLS(sock, None if is_address(host) else host)
+    except (ValueError, TypeError) as error:
+        raise ConnectionFailed(f"tls: {host[:_HOST_SHOWN]!r} cannot be a server name") from error
     try:
         await tls.shake_hands()
     except ssl.SSLError as error:
@@ -179,11 +187,19 @@ async def _connect(address: str, port: int) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER)
-        await asyncio.get_running_loop().sock_connect(sock, (address, port))
+        await asyncio.get_running_loop().sock_connect(sock, _with_zone(address, port))
     except BaseException:
         _reset(sock)
         raise
     return sock
+
+
+def _with_zone(address: str, port: int) -> tuple[str, int] | tuple[str, int, int, int]:
+    """The address as the kernel takes it: a zone by its number, so that the loop has no name to look up."""
+    address, _, zone = address.partition("%")
+    if not zone:
+        return address, port
+    return address, port, 0, int(zone) if zone.isascii() and zone.isdigit() else socket.if_nametoindex(zone)
 
 
 def _reset(sock: socket.socket) -> None:

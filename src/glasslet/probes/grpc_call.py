@@ -19,8 +19,12 @@ _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 _HEAD = struct.Struct(">BHBBI")
 """Length (8 and 16 bits), type, flags, stream."""
 _FRAME_BYTES = 16384
-_MOST_BYTES = 256 * 1024
+_MOST_BYTES = 64 * 1024
 """Of a whole answer: a health check has a few dozen."""
+_MOST_HEADER_BYTES = 16 * 1024
+"""Of all header blocks: decompressing them is work for the agent's loop."""
+_MOST_DIGITS = 9
+"""Of a status code: it has 32 bits."""
 _STREAM = 1
 
 OK, UNKNOWN, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 0, 2, 7, 8, 12
@@ -58,6 +62,7 @@ class UnaryCall:
         self._wire = wire
         self._buffer = bytearray()
         self._received = 0
+        self._header_bytes = 0
         self._decoder = HeaderDecoder()
 
     async def greet(self) -> None:
@@ -119,6 +124,9 @@ class UnaryCall:
             if kind != _CONTINUATION:
                 raise BadHeaders("headers that do not end")
             block += more
+        self._header_bytes += len(block)
+        if self._header_bytes > _MOST_HEADER_BYTES:
+            raise BadHeaders(f"headers of more than {_MOST_HEADER_BYTES} bytes")
         return block
 
     async def _frame(self) -> tuple[int, int, int, bytes]:
@@ -159,7 +167,7 @@ def _judged(head: dict[str, str], trailers: dict[str, str], data: bytes) -> Answ
         details = f"unexpected HTTP status code received from server: {status}"
         return Answered(code=_BY_HTTP_STATUS.get(status, UNKNOWN), details=details)
     text = trailers.get("grpc-status", "")
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
         return Answered(code=UNKNOWN, details=f'malformed grpc-status: "{text[:20]}"')
     details = unquote_to_bytes(trailers.get("grpc-message", "")).decode(errors="replace")
     if text != "0":

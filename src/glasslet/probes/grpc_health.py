@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 
 from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
@@ -63,7 +64,7 @@ class _Check:
             ":authority": join_host_port(self._host, self._port),
             "content-type": "application/grpc",
             "user-agent": USER_AGENT,
-            "grpc-timeout": f"{round(timeout * 1000)}m",
+            "grpc-timeout": _grpc_timeout(timeout),
         }
         try:
             return await call.call(_CHECK, encode_service(service), headers)
@@ -91,18 +92,24 @@ class _Check:
         while True:
             try:
                 sock = await connect(self._host, self._port, resolve=_nobody, watch=self.watch)
+                self._connection = Connection(sock)
                 # Several small writes: without this each would wait for the one before to be acknowledged.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._connection = Connection(sock)
                 call = UnaryCall(self._connection)
                 self.watch.begin()
                 await call.greet()
-            except (ConnectionFailed, NotHTTP2):
+            except (ConnectionFailed, NotHTTP2, OSError):
                 self.close()
             else:
                 return call
             await asyncio.sleep(pause)
             pause *= 2
+
+
+def _grpc_timeout(seconds: float) -> str:
+    """At most eight digits and a unit (gRPC over HTTP/2, Timeout)."""
+    milliseconds = round(seconds * 1000)
+    return f"{milliseconds}m" if milliseconds < 10**8 else f"{min(math.ceil(seconds), 10**8 - 1)}S"
 
 
 def encode_service(service: str) -> bytes:

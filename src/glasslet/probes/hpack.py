@@ -50,7 +50,8 @@ _STATIC: tuple[tuple[str, str], ...] = (
 _TABLE_BYTES = 4096
 _ENTRY_BYTES = 32
 """What an entry costs beyond its texts."""
-_MOST_INTEGER = 1 << 28
+_MOST_SHIFT = 21
+"""Numbers have up to 28 bits beyond their first byte, also those that are padded with zeros."""
 
 
 class BadHeaders(ValueError):
@@ -130,7 +131,7 @@ def _integer(block: bytes, at: int, bits: int) -> tuple[int, int]:
     if value < most:
         return value, at
     shift = 0
-    while at < len(block) and value < _MOST_INTEGER:
+    while at < len(block) and shift <= _MOST_SHIFT:
         byte = block[at]
         at += 1
         value += (byte & 0x7F) << shift

@@ -10,6 +10,9 @@ HEAD_BYTES = 1024 * 1024
 """Status line and headers; an endless head must not fill the agent's memory."""
 _LINE_BYTES = 4096
 _INTERIM_ANSWERS = 5
+_SHOWN = 80
+_MOST_DIGITS = 19
+"""Of a length that fits into 63 bits."""
 
 Receive = Callable[[], Awaitable[bytes]]
 """Some more bytes, none at the end of the connection."""
@@ -56,7 +59,7 @@ class ResponseReader:
             while len(self._buffer) < limit and await self._more():
                 pass
             return bytes(self._buffer[:limit])
-        return await self._take(min(int(length), limit))
+        return await self._take(min(int(length[-_MOST_DIGITS:]), limit))
 
     async def _head_bytes(self) -> bytes:
         start = 0
@@ -119,26 +122,35 @@ def parse_head(head: bytes) -> Head:
         raise BadResponse(malformed(head))
     code = status.lstrip(" ").partition(" ")[0]
     if len(code) != 3 or not (code.isascii() and code.isdigit()):
-        raise BadResponse(_broken(f'malformed HTTP status code "{code}"'))
+        raise BadResponse(_broken(f'malformed HTTP status code "{code[:_SHOWN]}"'))
     if not (version.startswith("HTTP/") and len(version) == 8 and version[5].isdigit() and version[7].isdigit()):
-        raise BadResponse(_broken(f'malformed HTTP version "{version}"'))
+        raise BadResponse(_broken(f'malformed HTTP version "{version[:_SHOWN]}"'))
     headers: dict[str, str] = {}
     for entry in rest:
         name, colon, value = entry.partition(":")
         if entry[:1] in (" ", "\t"):
             continue
         if not colon:
-            raise BadResponse(_broken(f'malformed MIME header line: "{entry[:80]}"'))
+            raise BadResponse(_broken(f'malformed MIME header line: "{entry[:_SHOWN]}"'))
         headers.setdefault(name.lower(), value.strip())
     length = headers.get("content-length", "")
-    if length and not (length.isascii() and length.isdigit()):
-        raise BadResponse(_broken(f'bad Content-Length "{length[:40]}"'))
+    if length and not _is_length(length):
+        raise BadResponse(_broken(f'bad Content-Length "{length[:_SHOWN]}"'))
     return Head(int(code), headers)
+
+
+def _is_length(text: str) -> bool:
+    return (
+        text.isascii()
+        and text.isdigit()
+        and len(text.lstrip("0")) <= _MOST_DIGITS
+        and int(text[-_MOST_DIGITS:]) < 2**63
+    )
 
 
 def malformed(data: bytes) -> str:
     """The words for something that is no HTTP."""
-    line = data.partition(b"\n")[0].rstrip(b"\r")[:80].decode("latin-1")
+    line = data.partition(b"\n")[0].rstrip(b"\r")[:_SHOWN].decode("latin-1")
     shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in line)
     return _broken(f'malformed HTTP response "{shown}"')
 

@@ -27,7 +27,11 @@ class NameResolver:
         """The host's addresses. Raises OSError."""
 
         def look_up() -> tuple[str, ...]:
-            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            try:
+                found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            except ValueError:
+                # IDNA refuses empty and long labels before the resolver sees the name.
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from None
             return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
         addresses: tuple[str, ...] = await self._threads.run(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import traceback
 from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Protocol
@@ -22,6 +24,8 @@ from glasslet.probes.settings import ProbeSettings
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.protocols import RuntimeService
+
+logger = logging.getLogger(__name__)
 
 TRIES = 3
 """probe.retries, for what could not be run; as many for what only our own lateness failed."""
@@ -87,6 +91,13 @@ class Prober:
             return await self._handler(probe, subject, timeout)
         except Unprobeable as error:
             return Answer(verdict=Verdict.UNKNOWN, error=str(error))
+        except Exception as error:
+            # A probe that cannot read an answer has failed. The error's text may quote the answer, so only its type and
+            # its place are shown.
+            name = type(error).__name__
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            logger.error("probe broke off", extra={"error": name, "place": f"{place.filename}:{place.lineno}"})
+            return Answer(verdict=Verdict.FAILURE, output=f"probe broke off: {name}", brief=f"broke off: {name}")
 
     async def _handler(self, probe: Probe, subject: Subject, timeout: float) -> Answer:
         if probe.exec is not None:
@@ -109,7 +120,8 @@ class Prober:
         if (grpc := probe.grpc) is not None:
             from glasslet.probes.grpc_health import probe_grpc
 
-            return await probe_grpc(_host("", subject), grpc.port, grpc.service or "", timeout=timeout)
+            port = port_number(grpc.port, subject.container)
+            return await probe_grpc(_host("", subject), port, grpc.service or "", timeout=timeout)
         raise Unprobeable("the probe has no handler: want exec, httpGet, tcpSocket or grpc")
 
     @contextlib.asynccontextmanager

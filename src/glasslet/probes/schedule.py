@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from glasslet.api.lifecycle import Probe
 
 NOT_YET = -1
+_MOST_SECONDS = 2**31 - 1
 _SLACK = 1e-9
 """A tick is not missed because its time cannot be written as a float."""
 
@@ -32,10 +33,15 @@ class Timing(Struct, frozen=True, kw_only=True):
 def timing_of(probe: Probe) -> Timing:
     """The numbers of a probe."""
     return Timing(
-        period=float(probe.period_seconds or 10),
-        timeout=float(probe.timeout_seconds or 1),
-        initial_delay=float(probe.initial_delay_seconds),
+        period=_seconds(probe.period_seconds, 10),
+        timeout=_seconds(probe.timeout_seconds, 1),
+        initial_delay=_seconds(probe.initial_delay_seconds, 0),
     )
+
+
+def _seconds(number: int, default: int) -> float:
+    """The number where it is positive, within the 32 bits of its API field: 68 years."""
+    return float(min(number, _MOST_SECONDS) if number > 0 else default)
 
 
 def first_pause(period: float, agent_age: float, draw: Callable[[], float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasslet.probes.grpc_call import PREFACE, Answered, NotHTTP2, UnaryCall, frame
@@ -167,3 +167,22 @@ def test_any_bytes_are_read_or_refused(block: bytes) -> None:
 def test_texts_that_end_within_a_code_are_refused(data: bytes) -> None:
     with pytest.raises(BadHeaders):
         decompress(data)
+
+
+FRAMES = st.builds(
+    lambda kind, flags, payload, stream: frame(kind, flags, payload, stream=stream),
+    st.integers(0, 10),
+    st.integers(0, 255),
+    st.binary(max_size=40) | st.sampled_from([b"\x88", encode_header("grpc-status", "0"), b"\0\0\0\0\x02\x08\x01"]),
+    st.integers(0, 3),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(FRAMES, max_size=12))
+async def test_whatever_comes_ends_the_call_or_is_no_http_2(frames: list[bytes]) -> None:
+    try:
+        answered = await called(*frames)
+    except NotHTTP2:
+        return
+    assert answered.code >= 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from glasslet.probes.http_response import HEAD_BYTES, BadResponse, Head, ResponseReader
 
@@ -107,3 +109,28 @@ async def test_what_is_no_answer_is_said_to_be_none(given: bytes, why: str) -> N
 async def test_a_broken_body_is_told(given: bytes, why: str) -> None:
     with pytest.raises(BadResponse, match=why):
         await answer(given)
+
+
+PIECES = [
+    b"HTTP/1.1 200 OK\r\n", b"101 ", b"\r\n", b"\n", b"Content-Length: ", b"Transfer-Encoding: chunked\r\n",
+    b"9" * 4301, b"-1", b"ffffffffffffffff\r\n", b"0\r\n", b"\x00", b"\xff", b": ", b" ", b"5\r\nhello\r\n",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=8), max_size=20))
+async def test_whatever_comes_is_an_answer_or_a_bad_response(pieces: list[bytes]) -> None:
+    rest = list(pieces)
+
+    async def receive() -> bytes:
+        return rest.pop(0) or b"x" if rest else b""
+
+    reader = ResponseReader(receive)
+    try:
+        head = await reader.head()
+        body = await reader.body(head, 100)
+    except BadResponse as error:
+        if len(str(error)) > 300:
+            pytest.fail(f"a reason of {len(str(error))} characters")
+    else:
+        assert len(body) <= 100

@@ -5,13 +5,25 @@ from __future__ import annotations
 import pytest
 
 from glasslet.api.lifecycle import Probe
-from glasslet.probes.schedule import Ticks, first_pause, probed_from, timing_of
+from glasslet.probes.schedule import Ticks, Timing, first_pause, probed_from, timing_of
 
 
 def test_numbers_that_are_not_set_have_the_defaults_of_the_api() -> None:
     # behaviours.md §10: "API defaults: initialDelay 0, timeout 1 s, period 10 s, success 1, failure 3"
     timing = timing_of(Probe())
     assert (timing.initial_delay, timing.timeout, timing.period) == (0, 1, 10)
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63 - 1])
+def test_numbers_beyond_32_bits_are_the_largest_of_32_bits(number: int) -> None:
+    probe = Probe(period_seconds=number, timeout_seconds=number, initial_delay_seconds=number)
+    assert timing_of(probe) == Timing(period=2**31 - 1, timeout=2**31 - 1, initial_delay=2**31 - 1)
+
+
+@pytest.mark.parametrize("number", [-1, -(2**63)])
+def test_negative_numbers_have_the_defaults_of_the_api(number: int) -> None:
+    probe = Probe(period_seconds=number, timeout_seconds=number, initial_delay_seconds=number)
+    assert timing_of(probe) == Timing(period=10, timeout=1, initial_delay=0)
 
 
 def test_the_first_tick_is_immediate() -> None:
