@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,16 +13,21 @@ from aiohttp import web
 from msgspec import Struct
 
 from glasslet.answers.agent import AgentAnswer
-from glasslet.answers.pods import ProbeRow
 from glasslet.answers.requests import ExecRequest, LogRequest
+from glasslet.answers.states import WorkerState
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
-from glasslet.glass.handlers import LogsRefused, glass_routes
+from glasslet.glass.routes import socket_routes
+from glasslet.glass.source import GlassSource
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.verdicts.whole_node import NodeSituation
+from glasslet.probes.results import ProbeResult
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.store import Record
 from glasslet.runtime.errors import RuntimeRejected
+from glasslet.runtime.logs.container_logs import LogsNotAvailable
 
 
 class FakeSeenPod(Struct, frozen=True, kw_only=True):
@@ -30,7 +35,7 @@ class FakeSeenPod(Struct, frozen=True, kw_only=True):
 
     pod: Pod
     status: PodStatus = PodStatus()
-    lifecycle: str = "syncing"
+    lifecycle: WorkerState = WorkerState.SYNCING
     since: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     source: str = "file"
 
@@ -43,13 +48,24 @@ class FakeGlassSource:
         self.logs: dict[str, list[bytes]] = {}
         self.previous_logs: dict[str, list[bytes]] = {}
         self.requests: list[LogRequest] = []
-        self.probe_rows: tuple[ProbeRow, ...] = ()
+        self.probe_results: tuple[ProbeResult, ...] = ()
         self.streaming_url = ""
         self.hanging: dict[str, Stuck] = {}
         self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
         self.break_off_after: int | None = None
 
-    def pods(self) -> Sequence[FakeSeenPod]:
+    def functions(self) -> GlassSource:
+        return GlassSource(
+            pods=self.pods,
+            agent=self.agent,
+            node=self.node,
+            probes=self.probes,
+            stuck=self.stuck,
+            read_logs=self.read_logs,
+            exec_url=self.exec_url,
+        )
+
+    def pods(self) -> list[FakeSeenPod]:
         return self.seen
 
     def agent(self) -> AgentAnswer:
@@ -58,17 +74,17 @@ class FakeGlassSource:
     def node(self) -> NodeSituation:
         return self.situation
 
-    def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
-        return self.probe_rows
+    def probes(self, pod: PodRef) -> tuple[ProbeResult, ...]:
+        return self.probe_results
 
-    def stuck(self, pod: Pod) -> Stuck | None:
-        return self.hanging.get(pod.metadata.name)
+    def stuck(self, uid: PodUID) -> Stuck | None:
+        return self.hanging.get(uid)
 
     async def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
         self.requests.append(request)
         logs = self.previous_logs if request.previous else self.logs
         if request.container not in logs:
-            raise LogsRefused(f'container "{request.container}" in pod "{pod.metadata.name}" is waiting to start')
+            raise LogsNotAvailable(f'container "{request.container}" in pod "{pod.metadata.name}" is waiting to start')
         for number, chunk in enumerate(logs[request.container]):
             if number == self.break_off_after:
                 raise OSError("the disk has gone")
@@ -96,7 +112,7 @@ async def fake_agent(root_dir: Path) -> AsyncIterator[FakeAgent]:
     keeper = RecordKeeper(record=record, folder=root_dir / "glasslet" / "records")
     source = FakeGlassSource()
     app = web.Application()
-    app.add_routes(glass_routes(source=source, keeper=keeper))
+    app.add_routes(socket_routes(source.functions(), keeper))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     keeping = asyncio.create_task(keeper.run())
     await keeper.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from glasslet.answers.agent import WaitRow
+from glasslet.answers.states import ContainerKind, EventKind, WorkerState
 from glasslet.answers.wire import Answer
 
 
@@ -21,7 +22,7 @@ class PodRow(Answer, frozen=True, kw_only=True):
     restarts: int = 0
     now: str = ""
     since: datetime | None = None
-    lifecycle: str = ""
+    lifecycle: WorkerState | None = None
     is_ready: bool = False
     settled: bool = False
     ip: str = ""
@@ -36,11 +37,11 @@ class PodsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class ContainerRow(Answer, frozen=True, kw_only=True):
-    """One container of a pod. `kind`: init, sidecar, main or ephemeral. `state`: waiting, running, terminated, or
-    `unknown` before anything was reported; `last_*` describe the instance before this one."""
+    """One container of a pod. `state`: waiting, running, terminated, or `unknown` before anything was reported;
+    `last_*` describe the instance before this one."""
 
     name: str
-    kind: str
+    kind: ContainerKind
     image: str
     state: str
     reason: str = ""
@@ -87,10 +88,10 @@ class ProbeRow(Answer, frozen=True, kw_only=True):
 
 
 class TimelineRow(Answer, frozen=True, kw_only=True):
-    """One thing that happened. `kind`: station, wait, decision, observed, finding or gap."""
+    """One event."""
 
     at: datetime
-    kind: str
+    kind: EventKind
     text: str
     container: str = ""
     took_ms: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from glasslet.answers.pods import TimelineRow
+from glasslet.answers.states import Milestone
 from glasslet.answers.wire import Answer
 
 
@@ -63,7 +64,7 @@ class TraceAnswer(Answer, frozen=True, kw_only=True):
     uid: str
     start: datetime
     end: datetime
-    milestone: str
+    milestone: Milestone
     total_ms: float
     unnamed_ms: float
     rows: tuple[TraceRow, ...] = ()

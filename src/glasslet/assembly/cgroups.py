@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from glasslet.answers.states import WorkerState
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, runs_systemd, usable_cpus
@@ -31,7 +32,7 @@ from glasslet.runtime.cri.runtime_service import CRIRuntime
 
 logger = logging.getLogger(__name__)
 
-_ACTIVE = ("syncing", "terminating")
+_ACTIVE = (WorkerState.SYNCING, WorkerState.TERMINATING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from glasslet.answers.states import WorkerState
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
@@ -15,7 +16,7 @@ from glasslet.devices.pod_resources import BURST, QPS, SOCKET, ByNode, PodResour
 from glasslet.devices.unix_server import UnixServer
 from glasslet.exchange.finality import has_ended
 
-_LIVING = ("syncing", "terminating")
+_LIVING = (WorkerState.SYNCING, WorkerState.TERMINATING)
 
 
 class _Pods:

@@ -8,23 +8,28 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from glasslet.answers.states import WorkerState
+from glasslet.api.object import PodUID
 from glasslet.api.pod_origin import is_static
+from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.glass import build_glass
 from glasslet.assembly.health import own_checks, runtime_check
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.stats import build_stats
-from glasslet.assembly.views import GlassView, NodeView
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.glass.handlers import glass_routes
+from glasslet.glass.routes import network_routes, socket_routes
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
+from glasslet.server.node_pods import NodePods
 from glasslet.server.protocols import HealthCheck
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
+from glasslet.server.sessions import RuntimeSessions
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.telemetry.logging_setup import Logging
 from glasslet.telemetry.metrics.pods import PodCounts
@@ -43,10 +48,8 @@ async def build_servers(sides: Sides, pods: PodSide, logging: Logging) -> Server
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
     configuration = foundation.configuration
-    node = NodeView(runtime=runtime, pods=pods)
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass = GlassView(sides=sides, pods=pods, node=node, logs=logs)
-    routes = glass_routes(source=glass, keeper=foundation.keeper)
+    glass = build_glass(sides, pods, logs)
     foundation.metrics.count_pods(_counts(runtime, pods))
     own = own_checks(
         logging.problem,
@@ -56,25 +59,37 @@ async def build_servers(sides: Sides, pods: PodSide, logging: Logging) -> Server
     )
     vital = (*own, HealthCheck("device-plugin", pods.devices.problem))
     sources = Sources(
-        pods=node,
+        pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=_status_of(pods)),
         logs=logs,
         configz=_configz(foundation),
         metrics=foundation.metrics,
         checks=(*vital, runtime_check(runtime.observed.health_problem)),
-        streams=node,
+        streams=RuntimeSessions(runtime=runtime.connection.runtime, observed=runtime.observed.get),
         stats=build_stats(foundation, runtime, pods),
         checkpoints=_checkpoints(foundation, runtime),
         set_verbosity=logging.set_verbosity,
     )
     tls = await build_tls(foundation, cluster) if configuration.enable_server and configuration.port else None
     listening: list[KubeletServer | UnixSocketServer] = [
-        UnixSocketServer(path=f"{foundation.root.root_dir}/glasslet.sock", routes=routes)
+        UnixSocketServer(
+            path=f"{foundation.root.root_dir}/glasslet.sock", routes=socket_routes(glass, foundation.keeper)
+        )
     ]
     if tls is not None:
+        debugging = configuration.enable_debugging_handlers
+        routes = network_routes(glass, foundation.keeper, debugging=debugging)
         listening.append(_https(foundation, cluster, tls, sources, routes))
     if configuration.read_only_port:
         listening.append(_read_only(foundation, sources))
     return ServerSide(listening=tuple(listening), services=tls.services if tls is not None else {}, vital=vital)
+
+
+def _status_of(pods: PodSide) -> Callable[[PodUID], PodStatus | None]:
+    def status_of(uid: PodUID) -> PodStatus | None:
+        view = pods.workers.view(uid)
+        return view.status if view is not None else None
+
+    return status_of
 
 
 def _https(
@@ -133,7 +148,9 @@ def _counts(runtime: RuntimeSide, pods: PodSide) -> Callable[[], PodCounts]:
         observed = runtime.observed.all()
         states = Counter(str(container.phase) for pod in observed for container in pod.containers)
         static = Counter(is_static(pod) for pod in pods.desired.all())
-        active = Counter(is_static(view.pod) for view in pods.workers.snapshot() if view.lifecycle == "syncing")
+        active = Counter(
+            is_static(view.pod) for view in pods.workers.snapshot() if view.lifecycle == WorkerState.SYNCING
+        )
         return PodCounts(
             running_pods=sum(pod.ready_sandbox() is not None for pod in observed),
             containers=dict(states),

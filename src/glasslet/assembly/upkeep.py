@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from glasslet.answers.states import WorkerState
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.images import build_image_collection
 from glasslet.assembly.known_pods import KnownPods
@@ -40,7 +41,7 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     foundation, runtime, cgroups = sides.foundation, sides.runtime, parts.cgroups
     desired, workers = news.desired, news.workers
     images = build_image_collection(
-        foundation, runtime, lambda: [view.pod for view in workers.snapshot() if view.lifecycle == "syncing"]
+        foundation, runtime, lambda: [view.pod for view in workers.snapshot() if view.lifecycle is WorkerState.SYNCING]
     )
     progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from glasslet.answers.states import EventKind, Milestone
 from glasslet.answers.trace import Span, TraceAnswer, TraceRow
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.ended_pods import answered_anyway
@@ -78,7 +79,7 @@ def _headline(answer: TraceAnswer) -> str:
     shares = ", ".join(f"{share.who} {milliseconds(share.ms)}" for share in answer.shares)
     total = milliseconds(answer.total_ms)
     uid = f"  uid {answer.uid[:8]}…" if answer.uid else ""
-    until = "so far" if answer.milestone == "now" else f"{answer.milestone} {clock_time(answer.end)}"
+    until = "so far" if answer.milestone == Milestone.NOW else f"{answer.milestone} {clock_time(answer.end)}"
     whole = f"({total}: {shares})" if shares else f"({total})"
     times = f"{uid}  seen {clock_time(answer.start)}  {until}  {whole}"
     return styled(name, "bold") + printable(times)
@@ -128,11 +129,11 @@ def _balance(answer: TraceAnswer) -> str:
 
 
 def _later(answer: TraceAnswer, limit: int | None) -> list[str]:
-    rows = [row for row in answer.later if limit is None or row.kind != "wait" or (row.took_ms or 0) >= 1000]
+    rows = [row for row in answer.later if limit is None or row.kind != EventKind.WAIT or (row.took_ms or 0) >= 1000]
     if not rows:
         return []
     hidden = 0 if limit is None else max(0, len(rows) - limit)
-    when = "after that" if answer.milestone != "now" else "meanwhile"
+    when = "after that" if answer.milestone != Milestone.NOW else "meanwhile"
     lines = [f"  {when}{f' (the last {limit} of {len(rows)}; all with --all)' if hidden else ''}:"]
     for row in rows[hidden:]:
         took = f"  {milliseconds(row.took_ms)}" if row.took_ms else ""

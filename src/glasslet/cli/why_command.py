@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from glasslet.answers.states import VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.cli.agent_client import find_agent
 from glasslet.cli.ended_pods import answered_anyway
 from glasslet.cli.output import output_option, printable, show, styled
 
 NODE = "node"
-_STYLES = {"fine": "green", "ended": "", "failing": "red"}
+_STYLES = {VerdictState.FINE: "green", VerdictState.ENDED: "", VerdictState.FAILING: "red"}
 
 
 @click.command("why")

@@ -1,165 +1,74 @@
-"""What the agent shows of itself: `/glass/v1/...`, on the Unix socket and, behind authentication, on the HTTPS port.
-
-    routes = glass_routes(source=GlassSource, keeper=RecordKeeper)      aiohttp route definitions
-
-`GlassSource` is what the composition root supplies; everything else comes from the record. Answers are the shapes of
-`glasslet.answers`; every refusal is one `ErrorAnswer` with a fitting status.
-"""
+"""Answers the questions under /glass: one handler per question. Answers have the shapes of `glasslet.answers`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
-import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, TaskRow, TasksAnswer, WaitsAnswer
-from glasslet.answers.names import nearest
-from glasslet.answers.pods import PodsAnswer, ProbeRow
-from glasslet.answers.requests import ExecAnswer, ExecRequest, LogRequest
+from glasslet.answers.pods import PodsAnswer
+from glasslet.answers.requests import ExecAnswer, LogRequest
+from glasslet.answers.states import WorkerState
 from glasslet.answers.trace import RecordRow, RecordsAnswer
 from glasslet.answers.wire import ErrorAnswer, encode
-from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.api.pod_status import PodStatus
+from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.task_frames import awaited_frames, innermost
-from glasslet.glass.pod_rows import pod_description, pod_row, wait_row
-from glasslet.glass.stuck import Stuck
+from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
+from glasslet.glass.requests import RequestRefused, chosen_container, exec_request, log_request, unknown_pod
+from glasslet.glass.source import GlassSource, SeenPod
 from glasslet.glass.verdicts.ending import gone
-from glasslet.glass.verdicts.judge import in_short, judge
+from glasslet.glass.verdicts.judge import in_short, judge, quotes_last_words
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.glass.verdicts.whole_node import NodeSituation, judge_node
+from glasslet.glass.verdicts.whole_node import judge_node
 from glasslet.glass.waterfall import waterfall
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
 from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.logs.container_logs import LogsNotAvailable
 
-PREFIX = "/glass/v1"
-_LAST_WORDS_RULES = {
-    "fine",
-    "crash_back_off",
-    "init_failed",
-    "init_not_finished",
-    "failed",
-    "not_ready",
-    "ended_container",
-}
 _LAST_WORDS_SECONDS = 1.0
 _LAST_WORDS_LENGTH = 300
-_LOG_CHUNK_HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-
-
-class SeenPod(Protocol):
-    """A pod as its worker sees it. `lifecycle`: syncing, terminating, terminated or finished; `source`: where it came
-    from (`file`, `http`, `api`)."""
-
-    @property
-    def pod(self) -> Pod: ...
-    @property
-    def status(self) -> PodStatus: ...
-    @property
-    def lifecycle(self) -> str: ...
-    @property
-    def since(self) -> datetime: ...
-    @property
-    def source(self) -> str: ...
-
-
-class LogsRefused(Exception):
-    """A container's log cannot be read; the message says why, as `/containerLogs` words it."""
-
-
-class GlassSource(Protocol):
-    """What the answers are made from. Only `read_logs` and `exec_url` do I/O."""
-
-    def pods(self) -> Sequence[SeenPod]:
-        """Every pod that has a worker."""
-
-    def agent(self) -> AgentAnswer:
-        """The agent itself; `findings` and `record` are filled in here."""
-
-    def node(self) -> NodeSituation:
-        """The node as a whole."""
-
-    def probes(self, pod: Pod) -> tuple[ProbeRow, ...]:
-        """The last results of the pod's probes, each probe's oldest first."""
-
-    def stuck(self, pod: Pod) -> Stuck | None:
-        """What hangs of the pod, if its worker makes no progress."""
-
-    def read_logs(self, pod: Pod, request: LogRequest) -> AsyncIterator[bytes]:
-        """The log of one container (its name is set). Raises LogsRefused or RuntimeCallError before the first chunk."""
-
-    async def exec_url(self, pod: Pod, request: ExecRequest) -> str:
-        """The runtime's streaming URL. Raises RuntimeCallError."""
-
-
-class Refused(Exception):
-    """A request that gets an error answer."""
-
-    def __init__(self, status: int, answer: ErrorAnswer) -> None:
-        super().__init__(answer.error)
-        self.status = status
-        self.answer = answer
-
+_LOG_HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def glass_routes(*, source: GlassSource, keeper: RecordKeeper) -> list[web.RouteDef]:
-    """The routes, with GET and POST as they are to be authorised."""
-    glass = Glass(source=source, keeper=keeper)
-    pod = f"{PREFIX}/pods/{{namespace}}/{{name}}"
-    return [
-        web.get(f"{PREFIX}/pods", _answering(glass.pods)),
-        web.get(f"{PREFIX}/records", _answering(glass.records)),
-        web.get(pod, _answering(glass.describe)),
-        web.get(f"{pod}/trace", _answering(glass.trace)),
-        web.get(f"{pod}/why", _answering(glass.why)),
-        web.get(f"{pod}/logs", _answering(glass.logs)),
-        web.post(f"{pod}/exec", _answering(glass.exec)),
-        web.get(f"{PREFIX}/waits", _answering(glass.waits)),
-        web.get(f"{PREFIX}/tasks", _answering(glass.tasks)),
-        web.get(f"{PREFIX}/agent", _answering(glass.agent)),
-        web.get(f"{PREFIX}/agent/trace", _answering(glass.agent_trace)),
-        web.get(f"{PREFIX}/node/why", _answering(glass.node_why)),
-    ]
+class GlassHandlers:
+    """`reads_logs`: verdicts may quote the last line of a container's log."""
 
+    def __init__(self, *, source: GlassSource, keeper: RecordKeeper, reads_logs: bool) -> None:
+        self._source = source
+        self._keeper = keeper
+        self._record = keeper.record
+        self._reads_logs = reads_logs
 
-class Glass:
-    """Handlers: one per question."""
-
-    def __init__(self, *, source: GlassSource, keeper: RecordKeeper) -> None:
-        self.source = source
-        self.keeper = keeper
-        self.record = keeper.record
-
-    async def pods(self, request: web.Request) -> web.StreamResponse:
+    async def pods(self, _request: web.Request) -> web.StreamResponse:
         """`ps`."""
-        agent = self.source.agent()
-        standings = self.record.standings()
+        agent = self._source.agent()
+        standings = self._record.standings()
         rows = []
-        for seen in self.source.pods():
+        for seen in self._source.pods():
             ref = pod_ref(seen.pod)
             record = standings.get(ref) or PodRecord(pod=ref)
             if not any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions):
-                record = self.record.history_of(record)
+                record = self._record.history_of(record)
             it = self._situation(seen, record, agent)
             rows.append(pod_row(it, in_short(it)))
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))
         return _json(PodsAnswer(pods=tuple(rows)))
 
-    async def records(self, request: web.Request) -> web.StreamResponse:
-        """Every pod that something is known of, ended ones included."""
-        alive = {pod.pod.metadata.uid for pod in self.source.pods()}
+    async def records(self, _request: web.Request) -> web.StreamResponse:
+        """Every pod with a record, ended ones included."""
+        alive = {seen.pod.metadata.uid for seen in self._source.pods()}
         rows = [
             RecordRow(namespace=ref.namespace, name=ref.name, uid=ref.uid, alive=ref.uid in alive)
-            for ref in await self.keeper.pods()
+            for ref in await self._keeper.pods()
         ]
         return _json(RecordsAnswer(records=tuple(rows)))
 
@@ -168,42 +77,42 @@ class Glass:
         seen = self._pod(request)
         it = await self._known(seen)
         description = pod_description(it, judge(it), source=seen.source)
-        return _json(replace(description, probes=self.source.probes(seen.pod)))
+        probes = tuple(probe_row(result) for result in self._source.probes(pod_ref(seen.pod)))
+        return _json(replace(description, probes=probes))
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """`trace`."""
-        record = await self._record(request)
-        return _json(waterfall(record, now=self._now().timestamp()))
+        return _json(waterfall(await self._record_of(request), now=self._record.clock.now().timestamp()))
 
-    async def agent_trace(self, request: web.Request) -> web.StreamResponse:
+    async def agent_trace(self, _request: web.Request) -> web.StreamResponse:
         """The agent's own record as a trace."""
-        record = await self.keeper.of(None) or PodRecord(pod=None)
-        return _json(waterfall(record, now=self._now().timestamp()))
+        record = await self._keeper.of(None) or PodRecord(pod=None)
+        return _json(waterfall(record, now=self._record.clock.now().timestamp()))
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         """`why`."""
         seen = self._find(request)
         if seen is None:
-            return _json(gone(await self._record(request), self._now()))
+            return _json(gone(await self._record_of(request), self._record.clock.now()))
         it = await self._known(seen)
         verdict = judge(it)
-        if verdict.rule in _LAST_WORDS_RULES and (words := await self._last_words(it)):
+        if self._reads_logs and quotes_last_words(verdict) and (words := await self._last_words(it)):
             verdict = judge(replace(it, last_words=words))
         return _json(verdict)
 
-    async def node_why(self, request: web.Request) -> web.StreamResponse:
+    async def node_why(self, _request: web.Request) -> web.StreamResponse:
         """`why node`."""
-        return _json(judge_node(self.source.node()))
+        return _json(judge_node(self._source.node()))
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """`logs`: the text, chunked."""
         seen = self._pod(request)
-        asked = _log_request(request, self._now())
-        asked = replace(asked, container=_container(seen.pod, asked.container))
-        chunks = self.source.read_logs(seen.pod, asked)
+        wanted = log_request(request.query, self._record.clock.now())
+        wanted = replace(wanted, container=chosen_container(seen.pod, wanted.container))
+        chunks = self._source.read_logs(replace(seen.pod, status=seen.status), wanted)
         async with aclosing(_closing(chunks)) as reading:
             first = await anext(reading, None)
-            response = web.StreamResponse(headers={**_LOG_CHUNK_HEADERS, "X-Glasslet-Container": asked.container})
+            response = web.StreamResponse(headers={**_LOG_HEADERS, "X-Glasslet-Container": wanted.container})
             await response.prepare(request)
             if first is not None:
                 await response.write(first)
@@ -213,24 +122,19 @@ class Glass:
         return response
 
     async def exec(self, request: web.Request) -> web.StreamResponse:
-        """`exec`: where the streams are."""
+        """`exec`: the URL of the streams."""
         seen = self._pod(request)
-        try:
-            asked = msgspec.json.decode(await request.read(), type=ExecRequest)
-        except msgspec.MsgspecError as error:
-            raise Refused(400, ErrorAnswer(error=f"not an exec request: {error}", field="body")) from error
-        if not asked.command:
-            raise Refused(400, ErrorAnswer(error="no command", field="command", allowed="at least one word"))
-        asked = replace(asked, container=_container(seen.pod, asked.container))
-        return _json(ExecAnswer(url=await self.source.exec_url(seen.pod, asked), container=asked.container))
+        wanted = exec_request(await request.read())
+        wanted = replace(wanted, container=chosen_container(seen.pod, wanted.container))
+        return _json(ExecAnswer(url=await self._source.exec_url(seen.pod, wanted), container=wanted.container))
 
-    async def waits(self, request: web.Request) -> web.StreamResponse:
+    async def waits(self, _request: web.Request) -> web.StreamResponse:
         """`waits`."""
-        return _json(WaitsAnswer(waits=tuple(wait_row(wait) for wait in self.record.live_waits())))
+        return _json(WaitsAnswer(waits=tuple(wait_row(wait) for wait in self._record.live_waits())))
 
-    async def tasks(self, request: web.Request) -> web.StreamResponse:
+    async def tasks(self, _request: web.Request) -> web.StreamResponse:
         """`tasks`."""
-        waits = {wait.task: wait for wait in reversed(self.record.live_waits()) if wait.task}
+        waits = {wait.task: wait for wait in reversed(self._record.live_waits()) if wait.task}
         rows = []
         for task in asyncio.all_tasks():
             wait = waits.get(task.get_name())
@@ -239,110 +143,97 @@ class Glass:
             rows.append(TaskRow(name=task.get_name(), at=innermost(awaited_frames(task)), pod=pod, wait=what))
         return _json(TasksAnswer(tasks=tuple(sorted(rows, key=lambda row: row.name))))
 
-    async def agent(self, request: web.Request) -> web.StreamResponse:
+    async def agent(self, _request: web.Request) -> web.StreamResponse:
         """The agent itself."""
         return _json(
             replace(
-                self.source.agent(),
-                findings=tuple(self.record.findings()),
-                record=f"{len(self.record.pods())} pods in memory, on disk at {self.keeper.folder}",
+                self._source.agent(),
+                findings=tuple(self._record.findings()),
+                record=f"{len(self._record.pods())} pods in memory, on disk at {self._keeper.folder}",
             )
         )
-
-    def _now(self) -> datetime:
-        return self.record.clock.now()
 
     def _situation(self, seen: SeenPod, record: PodRecord, agent: AgentAnswer) -> Situation:
         return Situation(
             pod=seen.pod,
             status=seen.status,
-            now=self._now(),
+            now=self._record.clock.now(),
             record=record,
             lifecycle=seen.lifecycle,
             since=seen.since,
             runtime_error=agent.runtime_error,
             network_error=agent.network_error,
-            stuck=self.source.stuck(seen.pod),
+            stuck=self._source.stuck(PodUID(seen.pod.metadata.uid)),
         )
 
     async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
-        record = await self.keeper.of(ref) or PodRecord(pod=ref)
-        return self._situation(seen, record, self.source.agent())
+        record = await self._keeper.of(ref) or PodRecord(pod=ref)
+        return self._situation(seen, record, self._source.agent())
 
     def _find(self, request: web.Request) -> SeenPod | None:
-        """The newest pod of that name; a predecessor that still ends comes second."""
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
-        fitting = [
-            seen
-            for seen in self.source.pods()
-            if seen.pod.metadata.name == name and seen.pod.metadata.namespace == namespace
-        ]
-        return next((seen for seen in fitting if seen.lifecycle == "syncing"), fitting[-1] if fitting else None)
+        """The pod of that name that is to run; a predecessor that is still ending comes second."""
+        name = _name(request)
+        fitting = [seen for seen in self._source.pods() if str(pod_ref(seen.pod)) == name]
+        syncing = (seen for seen in fitting if seen.lifecycle is WorkerState.SYNCING)
+        return next(syncing, fitting[-1] if fitting else None)
 
     def _pod(self, request: web.Request) -> SeenPod:
         seen = self._find(request)
         if seen is None:
-            raise self._unknown(request, (pod_ref(pod.pod) for pod in self.source.pods()))
+            raise unknown_pod(_name(request), (pod_ref(pod.pod) for pod in self._source.pods()))
         return seen
 
-    async def _record(self, request: web.Request) -> PodRecord:
-        """The record of a pod that is here, or else of the last one of that name."""
+    async def _record_of(self, request: web.Request) -> PodRecord:
+        """The record of the pod on this node, else of the last pod of that name."""
         seen = self._find(request)
-        refs = [pod_ref(seen.pod)] if seen is not None else await self.keeper.pods()
-        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        refs = [pod_ref(seen.pod)] if seen is not None else await self._keeper.pods()
+        name = _name(request)
         for ref in reversed(refs):
-            if ref.name == name and ref.namespace == namespace:
-                record = await self.keeper.of(ref)
-                return record if record is not None else PodRecord(pod=ref)
-        raise self._unknown(request, refs)
-
-    def _unknown(self, request: web.Request, known: Iterable[PodRef]) -> Refused:
-        asked = f"{request.match_info['namespace']}/{request.match_info['name']}"
-        names = sorted({str(ref) for ref in known})
-        answer = ErrorAnswer(
-            error=f"no pod {asked} on this node",
-            field="pod",
-            value=asked,
-            allowed="the name of a pod that is here, or that left a record",
-            nearest=nearest(asked, names),
-        )
-        return Refused(404, answer)
+            if str(ref) == name:
+                return await self._keeper.of(ref) or PodRecord(pod=ref)
+        raise unknown_pod(name, refs)
 
     async def _last_words(self, it: Situation) -> dict[str, str]:
-        """The last log line of each container that does not run as it should, or did not before it was restarted."""
+        """The last log line of each container that failed or is not ready; for a restarted one, of its last run."""
         words = {}
+        pod = replace(it.pod, status=it.status)
         for status, _ in it.statuses():
             before = status.last_state.terminated
             if not status.container_id or (status.ready and (before is None or before.exit_code == 0)):
                 continue
-            asked = LogRequest(container=status.name, tail=1, previous=status.ready)
+            wanted = LogRequest(container=status.name, tail=1, previous=status.ready)
             try:
-                async with asyncio.timeout(_LAST_WORDS_SECONDS):
-                    chunks = self.source.read_logs(it.pod, asked)
-                    async with aclosing(_closing(chunks)) as reading:
-                        line = b"".join([chunk async for chunk in reading])
-            except (LogsRefused, RuntimeCallError, OSError, TimeoutError):
-                # Last words are a help, not a fact: without them the verdict is shorter.
+                async with (
+                    asyncio.timeout(_LAST_WORDS_SECONDS),
+                    aclosing(_closing(self._source.read_logs(pod, wanted))) as reading,
+                ):
+                    line = b"".join([chunk async for chunk in reading])
+            except (LogsNotAvailable, RuntimeCallError, OSError, TimeoutError):
+                # Last words help, but the verdict stands without them.
                 continue
             words[status.name] = line.decode(errors="replace").strip()[-_LAST_WORDS_LENGTH:]
         return words
 
 
-def _answering(handler: Handler) -> Handler:
-    """Refusals become one JSON error each."""
+def answering(handler: Handler) -> Handler:
+    """The handler, with one JSON error for each refusal."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
-        except Refused as refused:
+        except RequestRefused as refused:
             return _json(refused.answer, status=refused.status)
-        except LogsRefused as refused:
-            return _json(ErrorAnswer(error=str(refused)), status=400)
+        except LogsNotAvailable as error:
+            return _json(ErrorAnswer(error=str(error)), status=400)
         except RuntimeCallError as error:
             return _json(ErrorAnswer(error=f"the container runtime refused: {error}"), status=502)
 
     return answer
+
+
+def _name(request: web.Request) -> str:
+    return f"{request.match_info['namespace']}/{request.match_info['name']}"
 
 
 def _json(answer: Any, *, status: int = 200) -> web.Response:
@@ -358,63 +249,3 @@ async def _closing(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         close = getattr(chunks, "aclose", None)
         if close is not None:
             await close()
-
-
-def _container(pod: Pod, asked: str) -> str:
-    """The container that is meant: the one asked for, the pod's default, or its first."""
-    spec = pod.spec
-    names = [c.name for c in (*spec.containers, *spec.init_containers)] + [c.name for c in spec.ephemeral_containers]
-    chosen = asked or pod.metadata.annotations.get("kubectl.kubernetes.io/default-container") or names[0]
-    if chosen not in names:
-        answer = ErrorAnswer(
-            error=f"pod {pod.metadata.namespace}/{pod.metadata.name} has no container {chosen}",
-            field="container",
-            value=chosen,
-            allowed=", ".join(names),
-            nearest=nearest(chosen, names),
-        )
-        raise Refused(404, answer)
-    return chosen
-
-
-def _log_request(request: web.Request, now: datetime) -> LogRequest:
-    query = request.query
-    return LogRequest(
-        container=query.get("container", ""),
-        follow=_flag(query.get("follow"), "follow"),
-        previous=_flag(query.get("previous"), "previous"),
-        timestamps=_flag(query.get("timestamps"), "timestamps"),
-        tail=_count(query.get("tail"), "tail", least=0),
-        since=_since(query.get("since"), now),
-        limit_bytes=_count(query.get("limitBytes"), "limitBytes", least=1),
-    )
-
-
-def _flag(text: str | None, field: str) -> bool:
-    if text in (None, "", "0", "false"):
-        return False
-    if text in ("1", "true"):
-        return True
-    raise Refused(400, ErrorAnswer(error="not a yes or no", field=field, value=str(text), allowed="true, false, 1, 0"))
-
-
-def _count(text: str | None, field: str, *, least: int) -> int | None:
-    if text is None or text == "":
-        return None
-    if text.isascii() and text.isdigit() and int(text) >= least:
-        return int(text)
-    raise Refused(400, ErrorAnswer(error="not such a number", field=field, value=text, allowed=f"{least} or more"))
-
-
-def _since(text: str | None, now: datetime) -> datetime | None:
-    """Seconds before now, or an RFC 3339 time."""
-    if text is None or text == "":
-        return None
-    try:
-        if text.replace(".", "", 1).isdecimal():
-            return now - timedelta(seconds=float(text))
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        allowed = "seconds before now, or an RFC 3339 time"
-        raise Refused(400, ErrorAnswer(error="not a time", field="since", value=text, allowed=allowed)) from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -1,16 +1,18 @@
-"""A situation as the answers of `ps` and `describe`. Pure."""
+"""A situation as the rows of `ps` and `describe`. Pure."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from glasslet.answers.agent import WaitRow
-from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, PodRow
+from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, PodRow, ProbeRow
+from glasslet.answers.states import ContainerKind, Rule
 from glasslet.answers.why import VerdictAnswer
 from glasslet.api.pod_status import ContainerStatus
 from glasslet.glass.timeline import moment, newest
 from glasslet.glass.verdicts.judge import is_settled
-from glasslet.glass.verdicts.situation import EPHEMERAL, INIT, SIDECAR, Situation
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.probes.results import ProbeResult
 from glasslet.record.history import LiveWait
 
 _TIMELINE_ROWS = 40
@@ -19,16 +21,16 @@ _TIMELINE_ROWS = 40
 def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
     """One line of `ps`. Ready counts regular containers and sidecars, as kubectl does."""
     meta = it.pod.metadata
-    counted = [status for status, kind in it.statuses() if kind not in (INIT, EPHEMERAL)]
+    counted = [status for status, kind in it.statuses() if kind not in (ContainerKind.INIT, ContainerKind.EPHEMERAL)]
     sidecars = sum(1 for c in it.pod.spec.init_containers if c.restart_policy == "Always")
     return PodRow(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
-        phase="Terminating" if verdict.rule == "terminating" else it.status.phase or "Pending",
+        phase="Terminating" if verdict.rule == Rule.TERMINATING else it.status.phase or "Pending",
         ready=sum(1 for status in counted if status.ready),
         containers=len(it.pod.spec.containers) + sidecars,
-        restarts=sum(status.restart_count for status, kind in it.statuses() if kind != EPHEMERAL),
+        restarts=sum(status.restart_count for status, kind in it.statuses() if kind != ContainerKind.EPHEMERAL),
         now=verdict.brief,
         since=verdict.since or it.since,
         lifecycle=it.lifecycle,
@@ -77,7 +79,31 @@ def wait_row(wait: LiveWait) -> WaitRow:
     )
 
 
-def _reported(status: ContainerStatus, kind: str) -> ContainerRow:
+def probe_row(result: ProbeResult) -> ProbeRow:
+    """One result of a probe."""
+    return ProbeRow(
+        at=result.began,
+        container=result.container,
+        kind=result.kind.value.lower(),
+        verdict=result.verdict.value,
+        note=result.error or result.note,
+        total_ms=_ms(result.total) or 0.0,
+        dns_ms=_ms(result.parts.dns),
+        connect_ms=_ms(result.parts.connect),
+        tls_ms=_ms(result.parts.tls),
+        first_byte_ms=_ms(result.parts.first_byte),
+        late_ms=_ms(result.late) or 0.0,
+        stalled_ms=_ms(result.stalled) or 0.0,
+        tries=result.tries,
+        id=result.instance,
+    )
+
+
+def _ms(seconds: float | None) -> float | None:
+    return round(seconds * 1000, 3) if seconds is not None else None
+
+
+def _reported(status: ContainerStatus, kind: ContainerKind) -> ContainerRow:
     last = status.last_state.terminated
     row = ContainerRow(
         name=status.name,
@@ -114,13 +140,13 @@ def _with_state(row: ContainerRow, status: ContainerStatus) -> ContainerRow:
 
 
 def _planned(it: Situation) -> tuple[ContainerRow, ...]:
-    """Containers before anything was reported of them."""
+    """The containers of a specification that has no status yet."""
     rows = []
     for container in it.pod.spec.init_containers:
-        kind = SIDECAR if container.restart_policy == "Always" else INIT
+        kind = ContainerKind.SIDECAR if container.restart_policy == "Always" else ContainerKind.INIT
         rows.append(ContainerRow(name=container.name, kind=kind, image=container.image, state="unknown"))
     rows += [
-        ContainerRow(name=container.name, kind="main", image=container.image, state="unknown")
+        ContainerRow(name=container.name, kind=ContainerKind.MAIN, image=container.image, state="unknown")
         for container in it.pod.spec.containers
     ]
     return tuple(rows)

@@ -1,11 +1,11 @@
-"""When a pod counts as stuck: something goes on for it longer than such a thing may. Pure.
+"""When a pod counts as stuck: one of its waits or actions takes longer than it may. Pure.
 
     a wait of a kind that ends by itself        longer than its kind is given
     a wait with a known end                     longer than a minute after that
-    a worker at work that waits for nothing     longer than a minute: what has no name hangs
+    a busy worker without a named wait          longer than a minute
 
-Waits that are somebody else's to end have no limit: pulls, queues, probes, back-off, pauses, containers that run to
-their end, hooks before the end of a pod.
+Waits whose length others decide have no limit: pulls, queues, probes, back-off, pauses, containers that run to
+their end, preStop hooks.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from glasslet.record.history import LiveWait
 from glasslet.record.stations import Station, WaitKind
 
 NAMELESS = 60.0
-"""Seconds that a worker may be at work without a named wait."""
+"""Seconds that a worker may be busy without a named wait."""
 _AFTER_THE_END = 60.0
 _OPEN_ENDED = frozenset(("PullImage", "StopContainer", "ExecSync"))
-"""Calls that last as long as what they do: downloads, the grace period, commands. The latter two stand below a wait of
-their own."""
+"""Calls that may take any time: downloads, the grace period, commands. The last two are inside a wait of their own."""
 
 ALLOWED: Mapping[str, float] = {
     WaitKind.CRI_CALL: 60.0,
@@ -32,13 +31,13 @@ ALLOWED: Mapping[str, float] = {
     WaitKind.DEVICE: 120.0,
     WaitKind.HOOK: 600.0,
 }
-"""Seconds by kind of wait, half of the deadline or less where there is one; none given: no limit."""
+"""Seconds by kind of wait: half of its deadline or less, if it has one. Kinds that are not listed have no limit."""
 _SANDBOX = 120.0
-"""Seconds for what makes a sandbox: networks may be slow."""
+"""Seconds for calls that create a sandbox: networks may be slow."""
 
 
 class Stuck(Struct, frozen=True):
-    """What hangs: `on`, of `kind` ("" without a name), since (Unix time), and the seconds that it may take."""
+    """A wait that takes too long: `on`, of `kind` ("" without a name), `since` (Unix time), `allowed` seconds."""
 
     kind: str
     on: str
@@ -48,7 +47,7 @@ class Stuck(Struct, frozen=True):
     task: str = ""
 
     def is_same(self, other: Stuck) -> bool:
-        """Whether it is still the same thing that hangs."""
+        """Whether it is still the same wait."""
         return (self.kind, self.on, self.container) == (other.kind, other.on, other.container)
 
     def __str__(self) -> str:
@@ -57,7 +56,7 @@ class Stuck(Struct, frozen=True):
 
 
 def is_planned(wait: LiveWait) -> bool:
-    """Whether it is what a worker means to do later: such waits stand beside whatever it does just now."""
+    """Whether it belongs to a later action: the worker does something else meanwhile."""
     return wait.kind in (WaitKind.BACK_OFF, WaitKind.PROBE) or (wait.kind == WaitKind.EXIT and wait.container != "")
 
 
@@ -84,5 +83,5 @@ def stuck_wait(waits: Iterable[LiveWait], now: float) -> Stuck | None:
 
 
 def nameless(seconds: float, now: float) -> Stuck | None:
-    """A worker that has been at work for so long without any wait. `now`: Unix time."""
-    return Stuck("", "its worker's present step", now - seconds, NAMELESS) if seconds > NAMELESS else None
+    """The finding for a worker that was busy for `seconds` without any wait. `now`: Unix time."""
+    return Stuck("", "its worker's present action", now - seconds, NAMELESS) if seconds > NAMELESS else None

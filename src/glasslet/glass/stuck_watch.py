@@ -1,5 +1,5 @@
-"""Looks at all pods now and then: one that is stuck gets a finding and a dump of its tasks; both are taken back, the
-dump by what follows it in the record, when it goes on. Only tells: nothing is ever done to a pod because of it."""
+"""Checks all pods every 15 s. A stuck pod gets a finding and a dump of its tasks; when it makes progress again the
+finding is withdrawn. It only reports: nothing is ever done to a pod because of it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from glasslet.record.history import LiveWait
 from glasslet.record.recorder import Recorder, working_for
 
 PERIOD = 15.0
-"""Seconds between looks."""
+"""Seconds between checks."""
 _TASKS_DUMPED = 8
 
 
 class Workers(Protocol):
-    """Which pods' workers do something (`workers.PodWorkers`)."""
+    """The pods whose workers are busy (`workers.PodWorkers`)."""
 
     def busy(self) -> Mapping[PodRef, float]: ...
 
 
 class LiveRecord(Recorder, Protocol):
-    """The record, of which the waits of now are read (`record.store.Record`)."""
+    """The record, with its live waits (`record.store.Record`)."""
 
     def live_waits(self) -> Sequence[LiveWait]: ...
 
 
 class ProgressWatch:
-    """Knows which pods are stuck."""
+    """The owner of which pods are stuck."""
 
     def __init__(self, *, workers: Workers, record: LiveRecord, clock: Clock) -> None:
         self._workers = workers
@@ -41,20 +41,20 @@ class ProgressWatch:
         self._clock = clock
         self._stuck: dict[PodRef, Stuck] = {}
         self._quiet: dict[PodRef, tuple[float, float]] = {}
-        """Workers at work without a wait: since when they are at this step, and since which look (monotonic)."""
+        """Busy workers without a wait: the start of the present action, and the first check that saw it (monotonic)."""
 
     async def run(self) -> None:
-        """Looks every 15 s until cancelled."""
+        """Checks every 15 s until cancelled."""
         while True:
             await asyncio.sleep(PERIOD)
-            self.look()
+            self.check()
 
     def stuck(self, uid: PodUID) -> Stuck | None:
-        """What hangs of this pod, as of the last look."""
+        """The wait or action of this pod that takes too long, as of the last check."""
         return next((found for ref, found in self._stuck.items() if ref.uid == uid), None)
 
-    def look(self) -> None:
-        """One look at every pod."""
+    def check(self) -> None:
+        """One check of every pod."""
         waits: dict[PodRef, list[LiveWait]] = {}
         for wait in self._record.live_waits():
             if wait.pod is not None:
@@ -66,18 +66,18 @@ class ProgressWatch:
             found = stuck_wait(waits.get(ref, ()), now)
             if found is None and ref in self._quiet:
                 found = nameless(self._clock.monotonic() - self._quiet[ref][1], now)
-            self._tell(ref, found)
+            self._report(ref, found)
 
     def _note_quiet(self, busy: Mapping[PodRef, float], waits: Mapping[PodRef, Sequence[LiveWait]]) -> None:
-        """A worker between two waits is only quiet if every look finds it so, at the same step."""
+        """A worker counts as quiet only if every check finds it without a wait, at the same action."""
         now = self._clock.monotonic()
         before, self._quiet = self._quiet, {}
-        for ref, step in busy.items():
+        for ref, since in busy.items():
             if all(is_planned(wait) for wait in waits.get(ref, ())):
                 known = before.get(ref)
-                self._quiet[ref] = known if known is not None and known[0] == step else (step, now)
+                self._quiet[ref] = known if known is not None and known[0] == since else (since, now)
 
-    def _tell(self, ref: PodRef, found: Stuck | None) -> None:
+    def _report(self, ref: PodRef, found: Stuck | None) -> None:
         old = self._stuck.get(ref)
         if old is not None and found is not None and found.is_same(old):
             return
@@ -93,17 +93,17 @@ class ProgressWatch:
 
 
 def tasks_of(ref: PodRef, also: str) -> list[tuple[str, str]]:
-    """Name, and where it stands, of every task of a pod: those with its name in theirs, and the one called `also`."""
+    """(name, stack) of every task of a pod: the tasks with its name in theirs, and the one called `also`."""
     found = [task for task in asyncio.all_tasks() if str(ref) in task.get_name().split() or task.get_name() == also]
-    return [(task.get_name(), _stands(task)) for task in _in_order(found)[:_TASKS_DUMPED]]
+    return [(task.get_name(), _stack(task)) for task in _in_order(found)[:_TASKS_DUMPED]]
 
 
 def _in_order(tasks: Iterable[asyncio.Task[Any]]) -> list[asyncio.Task[Any]]:
     return sorted(tasks, key=lambda task: task.get_name())
 
 
-def _stands(task: asyncio.Task[Any]) -> str:
-    """The innermost frames first: they tell the most, and long texts are cut at their end."""
+def _stack(task: asyncio.Task[Any]) -> str:
+    """The innermost frames first: they say the most, and long texts are cut at their end."""
     frames = awaited_frames(task)
     ours = [frame.removeprefix("glasslet/") for frame in frames if is_ours(frame)] or frames
     return " < ".join(reversed(ours))

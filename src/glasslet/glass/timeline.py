@@ -1,4 +1,4 @@
-"""Events in words: what happened to a pod, line by line."""
+"""A pod's events in words, line by line. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from glasslet.answers.pods import TimelineRow
-from glasslet.record.events import Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn, is_probing
+from glasslet.answers.states import EventKind
+from glasslet.record.events import OK, Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn, is_probing
 from glasslet.record.history import AgentGap, PodRecord
 
 
@@ -24,16 +25,16 @@ def timeline(record: PodRecord, *, after: float = 0.0) -> tuple[TimelineRow, ...
 
 
 def newest(record: PodRecord, count: int) -> tuple[TimelineRow, ...]:
-    """The last `count` rows that a person reads: waits shorter than a tenth of a second are left out, and rounds of
-    probes are one row, where they began."""
+    """The last `count` rows for people: waits shorter than a tenth of a second are left out, and all rounds of probes
+    are one row, at the time of the first."""
     rounds = [event for event in record.events if is_probing(event)]
     rows = timeline(replace(record, events=tuple(event for event in record.events if not is_probing(event))))
-    telling = [row for row in rows if row.kind != "wait" or (row.took_ms or 0) >= 100 or row.outcome != "ok"]
+    kept = [row for row in rows if row.kind != EventKind.WAIT or (row.took_ms or 0) >= 100 or row.outcome != OK]
     if not rounds:
-        return tuple(telling[-count:])
+        return tuple(kept[-count:])
     often = max(record.routine, len(rounds))
-    probes = TimelineRow(at=moment(rounds[0].start), kind="wait", text=f"probes: {often} waits since then")
-    return tuple(sorted([probes, *telling[1 - count :]], key=lambda row: row.at))
+    probes = TimelineRow(at=moment(rounds[0].start), kind=EventKind.WAIT, text=f"probes: {often} waits since then")
+    return tuple(sorted([probes, *kept[1 - count :]], key=lambda row: row.at))
 
 
 def described(event: Event) -> TimelineRow:
@@ -41,31 +42,35 @@ def described(event: Event) -> TimelineRow:
     at = moment(event.start)
     if isinstance(event, StationSpan):
         text = f"{event.station}: {event.detail}" if event.detail else event.station
-        took = (event.end - event.start) * 1000
-        return TimelineRow(
-            at=at, kind="station", text=text, container=event.container, took_ms=round(took, 3), outcome=event.outcome
-        )
+        return _span(event, EventKind.STATION, text)
     if isinstance(event, Waited):
-        took = (event.end - event.start) * 1000
-        text = f"{event.kind}: {event.on}"
-        return TimelineRow(
-            at=at, kind="wait", text=text, container=event.container, took_ms=round(took, 3), outcome=event.outcome
-        )
+        return _span(event, EventKind.WAIT, f"{event.kind}: {event.on}")
     if isinstance(event, Decided):
         inputs = ", ".join(f"{key}={value}" for key, value in event.inputs)
         text = f"{event.what} ({inputs})" if inputs else event.what
-        return TimelineRow(at=at, kind="decision", text=text, container=event.container)
+        return TimelineRow(at=at, kind=EventKind.DECISION, text=text, container=event.container)
     if isinstance(event, Observed):
         change = f"{event.old} -> {event.new}" if event.old else event.new
-        return TimelineRow(at=at, kind="observed", text=f"{event.subject}: {change}", container=event.container)
+        return TimelineRow(at=at, kind=EventKind.OBSERVED, text=f"{event.subject}: {change}", container=event.container)
     return _found(event)
+
+
+def _span(event: StationSpan | Waited, kind: EventKind, text: str) -> TimelineRow:
+    return TimelineRow(
+        at=moment(event.start),
+        kind=kind,
+        text=text,
+        container=event.container,
+        took_ms=round((event.end - event.start) * 1000, 3),
+        outcome=event.outcome,
+    )
 
 
 def _found(event: Found | Withdrawn) -> TimelineRow:
     over = "no longer: " if isinstance(event, Withdrawn) else ""
-    return TimelineRow(at=moment(event.start), kind="finding", text=f"{over}{event.text}")
+    return TimelineRow(at=moment(event.start), kind=EventKind.FINDING, text=f"{over}{event.text}")
 
 
 def _gap(gap: AgentGap) -> TimelineRow:
     took = round((gap.end - gap.start) * 1000, 3)
-    return TimelineRow(at=moment(gap.start), kind="gap", text="no agent ran", took_ms=took)
+    return TimelineRow(at=moment(gap.start), kind=EventKind.GAP, text="no agent ran", took_ms=took)

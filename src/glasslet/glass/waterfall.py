@@ -1,9 +1,9 @@
-"""A pod's start as a waterfall in which every millisecond has a name, or is counted as having none. Pure.
+"""A pod's start as a waterfall in which every millisecond has a name or is counted as nameless. Pure.
 
-The window is the pod's latest life, from its first event to its first Ready: accepted by the API server where there is
-one. Where nobody saw Ready, it ends when the last of its containers had started, or now if one is still on its way.
-Each instant belongs to one party: the first of runtime > API > the pod itself > waiting > no agent > glasslet that was
-at it; what remains is without a name.
+The window is the pod's latest life, from its first event to its first Ready (accepted by the API server, if there is
+one). Without an observed Ready it ends when the last of the containers had started, or now if one is still starting.
+Each instant belongs to one party, the first of runtime > API > the pod itself > waiting > no agent > glasslet that was
+active; the remainder has no name.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from glasslet.answers.pods import TimelineRow
+from glasslet.answers.states import EventKind, Milestone
 from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.glass.start_window import Window, created_at, find_window, first_true
 from glasslet.glass.timeline import moment, timeline
-from glasslet.record.events import Event, StationSpan, Waited
+from glasslet.record.events import OK, Event, StationSpan, Waited
 from glasslet.record.history import LiveWait, PodRecord
-from glasslet.record.milestones import READY, READY_ACCEPTED, Window, created_at, find_window, first_true
+from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.stations import Station, WaitKind
 
 PARTIES = ("runtime", "API", "pod", "waiting", "no agent", "glasslet")
@@ -50,7 +52,7 @@ _CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STA
 
 
 class _Piece(Struct, frozen=True):
-    """Something that took time: a station, or a wait outside of any."""
+    """A station, or a wait outside of any station."""
 
     name: str
     container: str
@@ -89,27 +91,29 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
 
 
 def _later(record: PodRecord, window: Window) -> tuple[TimelineRow, ...]:
-    """What came after the start. The agent's own has no end: of it, all that was decided and found."""
+    """The events after the start. The agent's own record has no start window: its decisions and findings."""
     if record.pod is None:
-        return tuple(row for row in timeline(record, after=window.start) if row.kind in ("decision", "finding"))
-    return timeline(record, after=window.end) if window.milestone != "now" else ()
+        return tuple(
+            row for row in timeline(record, after=window.start) if row.kind in (EventKind.DECISION, EventKind.FINDING)
+        )
+    return timeline(record, after=window.end) if window.milestone != Milestone.NOW else ()
 
 
 def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Events since the pod last came, if it was gone before (a static pod that comes back keeps its uid)."""
-    begin, was_gone = 0, False
+    """Events since the pod was last added (a static pod that was removed and comes back keeps its uid)."""
+    begin, removed = 0, False
     for index, event in enumerate(events):
         if not isinstance(event, StationSpan):
             continue
         if event.station == Station.GONE:
-            was_gone = True
-        elif was_gone and event.station in _ARRIVALS:
-            begin, was_gone = index, False
+            removed = True
+        elif removed and event.station in _ARRIVALS:
+            begin, removed = index, False
     return events[begin:]
 
 
 def _latest_run(record: PodRecord) -> tuple[Event, ...]:
-    """The agent's own events since the last time that none ran."""
+    """The agent's own events since its last start."""
     begin = max((gap.end for gap in record.gaps), default=0.0)
     return tuple(event for event in record.events if event.start >= begin)
 
@@ -137,7 +141,7 @@ def _pieces(record: PodRecord, events: Sequence[Event], window: Window, *, now: 
 
 
 def _milestones(events: Sequence[Event]) -> Iterator[_Piece]:
-    """Ready, as this agent saw it and as the API server took it. Without API, the window's end says it all."""
+    """Ready, as this agent saw it and as the API server accepted it. Without an API server: none."""
     accepted = first_true(events, READY_ACCEPTED)
     if accepted is None:
         return
@@ -147,12 +151,12 @@ def _milestones(events: Sequence[Event]) -> Iterator[_Piece]:
 
 
 def _agent_starts(record: PodRecord, events: Iterable[Event]) -> Iterator[_Piece]:
-    """From the beginning of a new agent until it comes to this pod: its start-up, whose parts are in its own record."""
+    """From the start of a new agent until it sees this pod; the parts of that time are in the agent's own record."""
     arrivals = [e.start for e in events if isinstance(e, StationSpan) and e.station in _ARRIVALS]
     for gap in record.gaps:
-        came = min((start for start in arrivals if start >= gap.end), default=None)
-        if came is not None:
-            yield _Piece("agent starts", "", gap.end, came)
+        arrived = min((start for start in arrivals if start >= gap.end), default=None)
+        if arrived is not None:
+            yield _Piece("agent starts", "", gap.end, arrived)
 
 
 def _waits(record: PodRecord, events: Iterable[Event], *, now: float) -> list[Waited]:
@@ -176,7 +180,7 @@ def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[Tr
                 for start, end in spans[name, container]
             ),
             detail=_detail(group),
-            outcome=next((p.outcome for p in group if p.outcome not in ("ok", "")), ""),
+            outcome=next((p.outcome for p in group if p.outcome not in (OK, "")), ""),
             beside=_beside((name, container), spans),
             waits=_row_waits(name, container, waits, window),
             open=any(p.open for p in group),
@@ -202,7 +206,7 @@ def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -
 def _shares(
     pieces: list[_Piece], waits: list[Waited], record: PodRecord, window: Window
 ) -> tuple[tuple[Share, ...], float]:
-    """Sweeps the window once: each instant goes to the first party that was at it."""
+    """Sweeps the window once: each instant goes to the first party that was active."""
     marks: list[tuple[float, int, int]] = []
 
     def add(start: float, end: float, party: int) -> None:
@@ -234,7 +238,7 @@ def _shares(
 
 
 def _beside(key: tuple[str, str], spans: dict[tuple[str, str], list[tuple[float, float]]]) -> tuple[str, ...]:
-    """Rows of other containers that ran for a fair part of the same time."""
+    """Rows of other containers that overlap this one for at least a fifth of its time."""
     mine = spans[key]
     least = 0.2 * sum(end - start for start, end in mine)
     return tuple(
@@ -269,7 +273,7 @@ def _row_name(station: str, container: str) -> str:
 
 
 def _wait_row(kind: str, container: str) -> tuple[str, str]:
-    """Row of a wait outside of any station. Reads of the runtime are one row, whichever container they are for."""
+    """Row of a wait outside of any station. All reads of the runtime are one row."""
     name = _WAIT_ROWS.get(kind, f"waiting: {kind.replace('_', ' ')}")
     return name, "" if kind == WaitKind.CRI_CALL else container
 

@@ -9,6 +9,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from glasslet.answers.states import WorkerState
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -39,12 +40,11 @@ ORPHAN_SOURCE = "runtime"
 
 
 class PodView(Struct, frozen=True, kw_only=True):
-    """One pod as the server and the command line show it. `lifecycle`: syncing, terminating, terminated or finished,
-    `since` then."""
+    """One pod as the server and the command line show it. `lifecycle`: the state of its worker, `since` then."""
 
     pod: Pod
     status: PodStatus
-    lifecycle: str
+    lifecycle: WorkerState
     since: datetime
     source: str
 
@@ -185,7 +185,7 @@ class PodWorkers:
         return PodView(
             pod=worker.memory.pod,
             status=worker.keeper.status,
-            lifecycle=type(worker.state).__name__.lower(),
+            lifecycle=WorkerState(type(worker.state).__name__.lower()),
             since=worker.since,
             source=worker.source,
         )

@@ -15,7 +15,7 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.answers.pods import ProbeRow
+from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import (
     ContainerState,
@@ -25,6 +25,8 @@ from glasslet.api.pod_status import (
     PodStatus,
 )
 from glasslet.glass.stuck import Stuck
+from glasslet.probes.kinds import ProbeKind
+from glasslet.probes.results import Parts, ProbeResult, Verdict
 from glasslet.record.milestones import READY
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
@@ -107,12 +109,14 @@ async def test_trace_accounts_for_the_start(agent: FakeAgent, web: FakeSeenPod) 
 async def test_why_node_gives_a_verdict_on_the_node(agent: FakeAgent) -> None:
     agent.source.situation = replace(agent.source.situation, runtime_errors=("no such socket",))
     ran = await glasslet(agent.root_dir, "why", "node")
-    assert ran.out.startswith("node-a is NotReady: the container runtime is not well.")
+    assert ran.out.startswith("node-a is NotReady: the container runtime is not ready.")
     assert "no such socket" in ran.out
 
 
 async def test_why_tells_what_hangs(agent: FakeAgent, web: FakeSeenPod) -> None:
-    agent.source.hanging["web"] = Stuck("cri_call", "RunPodSandbox", agent.record.clock.now().timestamp() - 90, 60.0)
+    since = agent.record.clock.now().timestamp() - 90
+    hanging = Stuck("cri_call", "RunPodSandbox", since, 60.0)
+    agent.source.hanging[PodUID(web.pod.metadata.uid)] = hanging
     said = (await glasslet(agent.root_dir, "why", "web")).out
     assert "default/web makes no progress: the runtime's answer to RunPodSandbox takes " in said
     assert ", and should take 1 min at most." in said
@@ -150,13 +154,13 @@ async def test_describe_and_waits_and_tasks_answer(agent: FakeAgent, web: FakeSe
 
 
 async def test_describe_shows_the_last_results_of_each_probe(agent: FakeAgent, web: FakeSeenPod) -> None:
-    readiness = ProbeRow(
-        at=datetime(2026, 1, 1, tzinfo=UTC), container="main", kind="readiness", verdict="success", note="status 200",
-        total_ms=3.1, connect_ms=0.2, first_byte_ms=2.7,
+    readiness = ProbeResult(
+        kind=ProbeKind.READINESS, container="main", instance=ContainerID("c1"), began=datetime(2026, 1, 1, tzinfo=UTC),
+        verdict=Verdict.SUCCESS, note="status 200", total=0.0031, parts=Parts(connect=0.0002, first_byte=0.0027),
     )  # fmt: skip
-    late = replace(readiness, verdict="failure", note="status 503", late_ms=250.0)
-    liveness = replace(readiness, kind="liveness", note="connected", first_byte_ms=None)
-    agent.source.probe_rows = (*[readiness] * 9, late, liveness)
+    late = replace(readiness, verdict=Verdict.FAILURE, note="status 503", late=0.25)
+    liveness = replace(readiness, kind=ProbeKind.LIVENESS, note="connected", parts=Parts(connect=0.0002))
+    agent.source.probe_results = (*[readiness] * 9, late, liveness)
     text = (await glasslet(agent.root_dir, "describe", "web")).out
     lines = [line for line in text.splitlines() if "readiness" in line or "liveness" in line]
     assert len(lines) == 5, "four of one, all of the other"
@@ -196,7 +200,7 @@ async def test_a_pod_that_is_gone_is_still_explained(agent: FakeAgent) -> None:
         agent.record.passed(Station.SEEN)
         agent.record.passed(Station.GONE)
     ran = await glasslet(agent.root_dir, "why", "web")
-    assert "default/web is gone" in ran.out
+    assert "default/web was removed" in ran.out
 
 
 async def test_the_agent_itself_has_a_trace(agent: FakeAgent) -> None:

@@ -47,7 +47,7 @@ async def test_a_worker_that_hangs_without_a_name_gets_a_finding_and_a_dump_of_i
         await asyncio.sleep(60 + 3 * PERIOD)
 
         assert watch.stuck(PodUID(UID)) is not None
-        assert record_of(agent).findings() == ("no progress: its worker's present step takes longer than 60 s",)
+        assert record_of(agent).findings() == ("no progress: its worker's present action takes longer than 60 s",)
         dumps = {e.subject: e.new for e in record_of(agent).events if isinstance(e, Observed) and "task" in e.subject}
         (worker,) = [text for subject, text in dumps.items() if subject == f"task pod {pod_ref(pod())}"]
         assert "pods/worker.py" in worker
@@ -94,14 +94,14 @@ async def test_a_named_wait_that_lasts_too_long_is_told_once_with_the_task_that_
     hanging = asyncio.create_task(hang(), name="a call of somebody")
     for _ in range(25):
         await asyncio.sleep(PERIOD)
-        watch.look()
+        watch.check()
     found = record.of(ref)
     assert found is not None
     assert found.findings() == ("no progress: CreateContainer takes longer than 60 s",)
     assert [e.subject for e in found.events if isinstance(e, Observed)] == ["task a call of somebody"]
 
     await hanging
-    watch.look()
+    watch.check()
     found = record.of(ref)
     assert found is not None
     assert found.findings() == ()

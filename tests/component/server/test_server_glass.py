@@ -1,29 +1,69 @@
-"""What hangs below /glass on the HTTPS port is behind the same access control, as subresource `glass`."""
+"""/glass on the HTTPS port: behind the same access control, as subresource `glass`; logs and commands are not there."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
 from aiohttp import web
 
+from glasslet.api.pod_status import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PodStatus,
+)
+from glasslet.glass.routes import network_routes
 from glasslet.server.access.users import Attributes
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.request_pipeline import Access
 from glasslet.server.routes import RouteSwitches, https_routes
 from glasslet.server.transport.limits import ConnectionLimits
+from tests.builders.pod import pod
 from tests.component.server_fixture import access, everybody
+from tests.fakes.glass import FakeAgent, FakeSeenPod, fake_agent
 from tests.fakes.http_client import Answer, Client
 from tests.fakes.server_sources import FakeNode
 
+SECRET_LINE = b"password is hunter2\n"
+CRASHED = PodStatus(
+    phase="Running",
+    container_statuses=(
+        ContainerStatus(
+            name="main",
+            image="busybox",
+            image_id="",
+            ready=False,
+            restart_count=3,
+            container_id="containerd://c3",
+            state=ContainerState(waiting=ContainerStateWaiting(reason="CrashLoopBackOff")),
+            last_state=ContainerState(terminated=ContainerStateTerminated(exit_code=3, reason="Error")),
+        ),
+    ),
+)
 
-async def hello(_request: web.Request) -> web.Response:
-    return web.Response(text="hello")
+
+@pytest.fixture
+async def agent(tmp_path: Path) -> AsyncIterator[FakeAgent]:
+    """An agent with a pod that crashes and wrote a secret into its log."""
+    async with fake_agent(tmp_path) as running:
+        running.source.seen.append(FakeSeenPod(pod=pod(), status=CRASHED))
+        running.source.logs["main"] = [SECRET_LINE]
+        running.source.streaming_url = "http://127.0.0.1:1/exec/x"
+        yield running
 
 
-async def ask(method: str, path: str, who: Access) -> Answer:
+async def ask(
+    method: str, path: str, who: Access, glass: Sequence[web.RouteDef], *, debugging: bool = True, body: bytes = b""
+) -> Answer:
     node = FakeNode()
-    routes = (web.get("/glass/v1/agent", hello), web.post("/glass/v1/pause", hello))
+    switches = RouteSwitches(enable_debugging_handlers=debugging)
     server = KubeletServer(
         bind=Bind("127.0.0.1", 0),
-        served=Served(https_routes(node.sources(), RouteSwitches()), frozenset(), routes),
+        served=Served(https_routes(node.sources(), switches), frozenset(), tuple(glass)),
         metrics=node.metrics.http,
         access=who,
         limits=ConnectionLimits(shutdown_seconds=0.1),
@@ -31,14 +71,21 @@ async def ask(method: str, path: str, who: Access) -> Answer:
     await server.start()
     client = await Client.connect(server.port)
     try:
-        return await client.ask(method, path)
+        return await client.ask(method, path, body=body)
     finally:
         await client.close()
         await server.stop()
 
 
-class Judge:
-    """Remembers what was asked, and allows it."""
+async def over_network(agent: FakeAgent, method: str, path: str, *, debugging: bool = True) -> Answer:
+    """One request as a client with all rights sends it."""
+    routes = network_routes(agent.source.functions(), agent.keeper, debugging=debugging)
+    body = json.dumps({"command": ["id"]}).encode() if method == "POST" else b""
+    return await ask(method, path, everybody(), routes, debugging=debugging, body=body)
+
+
+class RecordingAuthorizer:
+    """Records each request, and allows it."""
 
     def __init__(self) -> None:
         self.asked: list[Attributes] = []
@@ -48,20 +95,62 @@ class Judge:
         return True
 
 
-async def test_served_to_who_may() -> None:
-    assert (await ask("GET", "/glass/v1/agent", everybody())).body == b"hello"
+async def hello(_request: web.Request) -> web.Response:
+    return web.Response(text="hello")
 
 
-async def test_not_served_without_credentials() -> None:
-    assert (await ask("GET", "/glass/v1/agent", access())).status == 401
+ROUTES = (web.get("/glass/v1/agent", hello), web.post("/glass/v1/pause", hello))
 
 
-async def test_posting_needs_the_verb_create() -> None:
-    judge = Judge()
-    await ask("POST", "/glass/v1/pause", access(anonymous=True, authorizer=judge))
-    assert [(asked.verb, asked.subresource) for asked in judge.asked] == [("create", "glass")]
+async def test_a_client_with_the_right_is_served() -> None:
+    assert (await ask("GET", "/glass/v1/agent", everybody(), ROUTES)).body == b"hello"
+
+
+async def test_a_client_without_credentials_is_not_served() -> None:
+    assert (await ask("GET", "/glass/v1/agent", access(), ROUTES)).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"), [("GET", "/glass/v1/agent", "get"), ("POST", "/glass/v1/pause", "create")]
+)
+async def test_the_right_is_on_nodes_glass_with_the_verb_of_the_method(method: str, path: str, verb: str) -> None:
+    authorizer = RecordingAuthorizer()
+    await ask(method, path, access(anonymous=True, authorizer=authorizer), ROUTES)
+    assert [(asked.verb, asked.subresource) for asked in authorizer.asked] == [(verb, "glass")]
 
 
 async def test_unknown_path_and_method_are_not_served() -> None:
-    assert (await ask("GET", "/glass/v1/nothing", everybody())).status == 404
-    assert (await ask("PUT", "/glass/v1/agent", everybody())).status in (404, 405)
+    assert (await ask("GET", "/glass/v1/nothing", everybody(), ROUTES)).status == 404
+    assert (await ask("PUT", "/glass/v1/agent", everybody(), ROUTES)).status in (404, 405)
+
+
+@pytest.mark.parametrize("debugging", [True, False])
+@pytest.mark.parametrize(("method", "rest"), [("GET", "logs"), ("POST", "exec")])
+async def test_logs_and_commands_are_not_served_over_the_network(
+    agent: FakeAgent, method: str, rest: str, debugging: bool
+) -> None:
+    answer = await over_network(agent, method, f"/glass/v1/pods/default/web/{rest}", debugging=debugging)
+    assert answer.status == 404
+    assert b"hunter2" not in answer.body
+
+
+@pytest.mark.parametrize("debugging", [True, False])
+async def test_a_verdict_over_the_network_quotes_no_log_line(agent: FakeAgent, debugging: bool) -> None:
+    answer = await over_network(agent, "GET", "/glass/v1/pods/default/web/why", debugging=debugging)
+    assert json.loads(answer.body)["rule"] == "crash_back_off"
+    assert b"hunter2" not in answer.body
+    assert agent.source.requests == [], "no log was read"
+
+
+@pytest.mark.parametrize(
+    "path", ["pods", "records", "pods/default/web", "pods/default/web/trace", "waits", "agent", "node/why"]
+)
+async def test_what_only_reads_is_served_without_debugging_handlers(agent: FakeAgent, path: str) -> None:
+    assert (await over_network(agent, "GET", f"/glass/v1/{path}", debugging=False)).status == 200
+
+
+async def test_tasks_with_their_stacks_are_a_debugging_handler(agent: FakeAgent) -> None:
+    assert (await over_network(agent, "GET", "/glass/v1/tasks")).status == 200
+    closed = await over_network(agent, "GET", "/glass/v1/tasks", debugging=False)
+    assert closed.status == 405
+    assert json.loads(closed.body)["field"] == "enableDebuggingHandlers"

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from glasslet.answers.pods import PodRow
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.trace import Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.cli.failure import Failure
@@ -129,8 +130,8 @@ def test_a_verdict_puts_the_sentence_first_and_aligns_its_evidence() -> None:
     answer = VerdictAnswer(
         namespace="default",
         name="job-9",
-        rule="missing_object",
-        state="waiting",
+        rule=Rule.MISSING_OBJECT,
+        state=VerdictState.WAITING,
         sentence="default/job-9 waits for Secret default/db-credentials, which does not exist.",
         evidence=(Evidence(label="needed by", text="container main"), Evidence(label="said", text="one\ntwo")),
         rest="admitted",

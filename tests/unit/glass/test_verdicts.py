@@ -141,7 +141,7 @@ def test_an_image_that_waits_for_a_credential_provider_names_it() -> None:
     it = situation(now=status(phase="Pending"), record=record(waits=waits, stations=(standing("image", 2, "main"),)))
     verdict = judge(it)
     assert (verdict.rule, verdict.state) == ("image_pulling", "starting")
-    assert f"needs credentials: {on} was asked" in verdict.sentence
+    assert f"which waits for {on} " in verdict.sentence
     assert verdict.brief.endswith(on)
 
 
@@ -262,7 +262,7 @@ def test_a_pod_that_asks_for_what_the_node_cannot_do_is_told_so() -> None:
     failed = station("sandbox", 1, 2, outcome="failed", detail=f"attempt 0: the sandbox cannot be configured: {why}")
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
     verdict = judge(it)
-    assert verdict.sentence == f"default/web cannot be had on this node as it is: {why}."
+    assert verdict.sentence == f"default/web cannot run on this node: {why}."
     assert verdict.brief == why
 
 
@@ -352,7 +352,7 @@ def test_a_pod_of_which_nothing_is_known_says_so() -> None:
 
 def test_a_pod_that_is_gone_is_told_from_its_record() -> None:
     verdict = gone(record(*STARTED, station("gone", 50, 60)), NOW)
-    assert verdict.sentence == "default/web is gone, 40 s ago."
+    assert verdict.sentence == "default/web was removed, 40 s ago."
 
 
 def test_a_row_counts_sidecars_as_containers_but_not_init_containers() -> None:
@@ -394,7 +394,7 @@ def test_waits_of_the_api_about_a_missing_object_are_counted() -> None:
         now=status(reported(state=held("CreateContainerConfigError", 'secret "db" not found'))),
         record=record(*STARTED, asked),
     )
-    assert evidence(it)["asked"] == "1 times, last 9 s ago"
+    assert evidence(it)["requested"] == "1 times, last 9 s ago"
     assert replace(judge(it), rest="").rule == "missing_object"
 
 

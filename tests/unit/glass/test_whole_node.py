@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from glasslet.answers.why import VerdictAnswer
-from glasslet.glass.verdicts.whole_node import Answer, LastTry, NodeSituation, judge_node
+from glasslet.glass.verdicts.whole_node import LastTry, NodeSituation, TryResult, judge_node
 from tests.builders.record import START
 
-NO_CONNECTION = LastTry(answer=Answer.NONE, said="PUT lease: cannot connect to 10.0.0.1:6443")
-FORBIDDEN = LastTry(answer=Answer.REFUSED, said='POST nodes: nodes is forbidden: User "me" cannot create')
+NO_CONNECTION = LastTry(result=TryResult.NO_ANSWER, said="PUT lease: cannot connect to 10.0.0.1:6443")
+FORBIDDEN = LastTry(result=TryResult.REFUSED, said='POST nodes: nodes is forbidden: User "me" cannot create')
 
 
 def why(**changed: Any) -> VerdictAnswer:
@@ -21,9 +21,9 @@ def why(**changed: Any) -> VerdictAnswer:
         "now": START,
         "lease_renewed_at": START - timedelta(seconds=3),
         "lease_seconds": 40,
-        "told": "True",
-        "told_reason": "KubeletReady",
-        "told_message": "kubelet is posting ready status",
+        "reported": "True",
+        "reported_reason": "KubeletReady",
+        "reported_message": "kubelet is posting ready status",
     }
     return judge_node(NodeSituation(**{**healthy, **changed}))
 
@@ -31,13 +31,11 @@ def why(**changed: Any) -> VerdictAnswer:
 def test_a_healthy_node_is_ready_and_says_when_it_was_heard_of() -> None:
     verdict = why()
     assert (verdict.rule, verdict.state) == ("fine", "fine")
-    assert verdict.sentence == (
-        "node-a is Ready: the runtime and its network work, and the API server heard of it 3 s ago."
-    )
+    assert verdict.sentence == ("node-a is Ready: the runtime and its network work; last heartbeat: 3 s ago.")
 
 
 def test_a_standalone_node_tells_of_no_api_server() -> None:
-    verdict = why(standalone=True, told="", lease_renewed_at=None)
+    verdict = why(standalone=True, reported="", lease_renewed_at=None)
     assert verdict.sentence == "node-a is ready: the runtime and its network work (standalone, no API server)."
     assert verdict.evidence == ()
 
@@ -48,22 +46,22 @@ def test_a_standalone_node_tells_of_no_api_server() -> None:
         ({"certificate_expired_at": START, "lease": FORBIDDEN}, "certificate_expired", FORBIDDEN.said),
         ({"registered": False, "registration": FORBIDDEN}, "registration_refused", FORBIDDEN.said),
         ({"registered": False, "registration": NO_CONNECTION}, "api_unreachable", NO_CONNECTION.said),
-        ({"registered": False}, "not_registered", "not by this agent"),
+        ({"registered": False}, "not_registered", "none by this agent"),
         ({"lease": NO_CONNECTION, "lease_renewed_at": START - timedelta(minutes=2)}, "api_unreachable", "2 min"),
         ({"report": NO_CONNECTION}, "api_unreachable", NO_CONNECTION.said),
         ({"lease": FORBIDDEN}, "lease_failing", FORBIDDEN.said),
         ({"runtime_errors": ("rpc error: no such socket",)}, "runtime_down", "no such socket"),
         ({"network_error": "cni plugin not initialized"}, "network_not_ready", "cni plugin not initialized"),
         ({"not_ready": "CSINode is not yet initialized"}, "not_ready", "CSINode is not yet initialized"),
-        ({"told": "Unknown", "told_reason": "NodeStatusUnknown"}, "not_told", "NodeStatusUnknown"),
-        ({"told": "False", "report": FORBIDDEN}, "not_told", FORBIDDEN.said),
+        ({"reported": "Unknown", "reported_reason": "NodeStatusUnknown"}, "not_reported", "NodeStatusUnknown"),
+        ({"reported": "False", "report": FORBIDDEN}, "not_reported", FORBIDDEN.said),
     ],
 )
 def test_what_keeps_a_node_from_being_ready_is_named_with_its_evidence(
     changed: dict[str, Any], rule: str, evidence: str
 ) -> None:
     if not changed.get("registered", True):
-        changed = {"told": "", "lease_renewed_at": None, **changed}
+        changed = {"reported": "", "lease_renewed_at": None, **changed}
     verdict = why(**changed)
     assert verdict.rule == rule
     assert "node-a" in verdict.sentence
@@ -73,7 +71,7 @@ def test_what_keeps_a_node_from_being_ready_is_named_with_its_evidence(
 
 
 def test_the_cause_is_told_before_its_consequence() -> None:
-    everything = {"lease": NO_CONNECTION, "runtime_errors": ("down",), "network_error": "none", "told": "Unknown"}
+    everything = {"lease": NO_CONNECTION, "runtime_errors": ("down",), "network_error": "none", "reported": "Unknown"}
     assert why(**everything).rule == "api_unreachable"
 
 

@@ -1,14 +1,15 @@
-"""What containers do: crash, run to their end first, are not ready."""
+"""Verdicts about containers: crashed, still to finish, not ready."""
 
 from __future__ import annotations
 
+from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
 from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
 from glasslet.api.restarts import policy_of, restarts_after
-from glasslet.glass.verdicts.situation import INIT, MAIN, SIDECAR, Situation
+from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import Decided, Observed
 from glasslet.record.stations import WaitKind
 
@@ -16,7 +17,7 @@ _SIGNALS = {137: "KILL, often out of memory", 139: "a segmentation fault", 143: 
 
 
 def crash_back_off(it: Situation) -> VerdictAnswer | None:
-    """A container ended and is held back before it is started again."""
+    """A container ended; its restart is delayed by back-off."""
     for status, kind in it.statuses():
         waiting = status.state.waiting
         if waiting is None or waiting.reason != "CrashLoopBackOff":
@@ -28,8 +29,8 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
         held = duration(wait.until - since.timestamp()) if wait and wait.until and since else ""
         after = _exit(last)
         return it.verdict(
-            "crash_back_off",
-            "failing",
+            Rule.CRASH_BACK_OFF,
+            VerdictState.FAILING,
             f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
             + (f"; next start in {again}." if again else "."),
             brief=f"back-off after {_exit_brief(last)}"
@@ -49,42 +50,43 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
 
 
 def init_not_finished(it: Situation) -> VerdictAnswer | None:
-    """An init container still runs (or starts), and all after it wait."""
+    """An init container runs, and the containers after it wait for its end."""
     kinds = list(it.statuses())
-    total = sum(1 for _, kind in kinds if kind in (INIT, SIDECAR))
+    total = sum(1 for _, kind in kinds if kind in (ContainerKind.INIT, ContainerKind.SIDECAR))
     for position, (status, kind) in enumerate(kinds, start=1):
-        if kind == INIT and status.state.running is not None:
+        if kind == ContainerKind.INIT and status.state.running is not None:
             since = status.state.running.started_at
             return it.verdict(
-                "init_not_finished",
-                "starting",
+                Rule.INIT_NOT_FINISHED,
+                VerdictState.STARTING,
                 f"{it} waits for init container {status.name} ({position} of {total}) to finish; "
                 f"it has run for {it.ago(since)}.",
                 brief=f"init container {status.name} runs ({position} of {total})",
                 since=since,
                 evidence=[("last words", it.last_words.get(status.name, ""))],
-                next_step=f"see what it does: glasslet logs {it} -c {status.name} -f",
+                next_step=f"read its log: glasslet logs {it} -c {status.name} -f",
             )
-        if kind == SIDECAR and status.state.running is not None and status.started is False:
+        if kind == ContainerKind.SIDECAR and status.state.running is not None and status.started is False:
             since = status.state.running.started_at
             return it.verdict(
-                "sidecar_not_started",
-                "starting",
+                Rule.SIDECAR_NOT_STARTED,
+                VerdictState.STARTING,
                 f"{it} waits for the startup probe of sidecar {status.name} ({it.ago(since)}).",
                 brief=f"sidecar {status.name}: startup probe",
                 since=since,
                 evidence=[("probe", _probe(it, status.name, "startup")), ("last result", _result(it, status.name))],
             )
-        if kind == INIT and status.state.terminated is not None and status.state.terminated.exit_code != 0:
+        ended = status.state.terminated
+        if kind == ContainerKind.INIT and ended is not None and ended.exit_code != 0:
             return it.verdict(
-                "init_failed",
-                "failing",
-                f"{it} cannot go on: init container {status.name} {_exit(status.state.terminated)}.",
+                Rule.INIT_FAILED,
+                VerdictState.FAILING,
+                f"{it} cannot go on: init container {status.name} {_exit(ended)}.",
                 brief=f"init container {status.name} failed",
-                since=status.state.terminated.finished_at,
+                since=ended.finished_at,
                 evidence=[
                     ("last words", it.last_words.get(status.name, "")),
-                    ("message", status.state.terminated.message.strip()),
+                    ("message", ended.message.strip()),
                 ],
                 next_step=f"read its log: glasslet logs {it} -c {status.name}",
             )
@@ -92,10 +94,10 @@ def init_not_finished(it: Situation) -> VerdictAnswer | None:
 
 
 def not_ready(it: Situation) -> VerdictAnswer | None:
-    """A container runs, but its startup or readiness probe does not pass."""
+    """A container runs; its startup or readiness probe does not pass."""
     for status, kind in it.statuses():
         running = status.state.running
-        if running is None or status.ready or kind not in (MAIN, SIDECAR):
+        if running is None or status.ready or kind not in (ContainerKind.MAIN, ContainerKind.SIDECAR):
             continue
         container = it.container(status.name)
         if container is None or (container.readiness_probe is None and container.startup_probe is None):
@@ -103,8 +105,8 @@ def not_ready(it: Situation) -> VerdictAnswer | None:
         which = "startup" if container.startup_probe is not None and not status.started else "readiness"
         probe, result = _probe(it, status.name, which), _result(it, status.name)
         return it.verdict(
-            "not_ready",
-            "waiting",
+            Rule.NOT_READY,
+            VerdictState.WAITING,
             f"{it} is not ready: the {which} probe of {status.name} does not pass"
             + (f" ({result})." if result else " yet."),
             brief=f"{which} probe {probe}" + (f": {result}" if result else ""),
@@ -115,25 +117,25 @@ def not_ready(it: Situation) -> VerdictAnswer | None:
                 ("last words", it.last_words.get(status.name, "")),
                 ("running", f"for {it.ago(running.started_at)}, restarted {times(status.restart_count)}"),
             ],
-            next_step=f"ask what the probe asks: glasslet exec {it} -c {status.name} -- ..., or read its log",
+            next_step=f"run the probe's check by hand (glasslet exec {it} -c {status.name} -- ...), or read the log",
         )
     return None
 
 
 def ended_container(it: Situation) -> VerdictAnswer | None:
-    """A container ended for good while others run (restart policy)."""
+    """A container ended and stays down (restart policy) while others run."""
     for status, kind in it.statuses():
         ended = status.state.terminated
-        if ended is None or kind != MAIN or it.condition("Ready") == "True":
+        if ended is None or kind != ContainerKind.MAIN or it.condition("Ready") == "True":
             continue
         container = next((c for c in it.pod.spec.containers if c.name == status.name), Container())
         policy = policy_of(container, it.pod.spec)
         stays = not restarts_after(container, it.pod.spec, ended.exit_code)
         return it.verdict(
-            "ended_container",
-            "failing" if ended.exit_code else "waiting",
+            Rule.ENDED_CONTAINER,
+            VerdictState.FAILING if ended.exit_code else VerdictState.WAITING,
             f"{it} is not ready: container {status.name} {_exit(ended)} {it.ago(ended.finished_at)} ago"
-            + (f" and stays down (restart policy {policy})." if stays else " and is about to be started again."),
+            + (f" and stays down (restart policy {policy})." if stays else " and will be started again."),
             brief=f"{status.name} {_exit(ended)}",
             since=ended.finished_at,
             evidence=[
@@ -183,7 +185,7 @@ def _killed_for(it: Situation, status: ContainerStatus) -> str:
 
 
 def _result(it: Situation, container: str) -> str:
-    """The newest thing that was observed of a probe of this container."""
+    """The newest observation of a probe of this container."""
     for event in reversed(it.record.events):
         if isinstance(event, Observed) and event.container == container and "probe" in event.subject:
             return event.new

@@ -1,7 +1,8 @@
-"""Images: being pulled, cannot be pulled, must not be pulled."""
+"""Verdicts about images: pulled now, cannot be pulled, must not be pulled."""
 
 from __future__ import annotations
 
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.glass.timeline import moment
 from glasslet.glass.verdicts.situation import Situation
@@ -10,14 +11,14 @@ from glasslet.record.stations import Station, WaitKind
 _NEXT = {
     "ErrImageNeverPull": "import the image into the runtime, or change imagePullPolicy from Never",
     "InvalidImageName": "correct the image name",
-    "RegistryUnavailable": "wait for the registry, or check the way to it; it is tried again by itself",
-    "SignatureValidationFailed": "use an image that is signed as this node demands",
+    "RegistryUnavailable": "wait for the registry, or check the connection to it; the agent tries again",
+    "SignatureValidationFailed": "use an image with the signature that this node requires",
 }
 _FAILED = {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", *_NEXT}
 
 
 def image_failed(it: Situation) -> VerdictAnswer | None:
-    """An image could not be had."""
+    """An image is missing and the pull failed."""
     for status, _ in it.statuses():
         waiting = status.state.waiting
         if waiting is None or waiting.reason not in _FAILED:
@@ -28,8 +29,8 @@ def image_failed(it: Situation) -> VerdictAnswer | None:
         again = it.until(back_off)
         tries = len(it.failures(Station.IMAGE))
         return it.verdict(
-            "image_failed",
-            "failing",
+            Rule.IMAGE_FAILED,
+            VerdictState.FAILING,
             f"{it} cannot get image {image} of container {status.name} ({waiting.reason})"
             + (f"; next try in {again}." if again else "."),
             brief=f"image {image}: {waiting.reason}" + (f", next try in {again}" if again else ""),
@@ -40,28 +41,28 @@ def image_failed(it: Situation) -> VerdictAnswer | None:
                 ("policy", container.image_pull_policy if container is not None else ""),
             ],
             next_step=_NEXT.get(
-                waiting.reason, "check the image's name and tag, and the pull secret; it is tried again by itself"
+                waiting.reason, "check the image's name and tag, and the pull secret; the agent tries again"
             ),
         )
     return None
 
 
 def image_pulling(it: Situation) -> VerdictAnswer | None:
-    """An image is on its way, or waits for its turn."""
+    """An image is being pulled, or its pull is queued."""
     for standing in it.record.stations:
         if standing.station != Station.IMAGE:
             continue
         container = it.container(standing.container)
         image = container.image if container is not None else standing.detail
         queued = it.wait(WaitKind.QUEUE, container=standing.container)
-        asked = it.wait(WaitKind.CREDENTIALS, container=standing.container)
+        credentials = it.wait(WaitKind.CREDENTIALS, container=standing.container)
         doing = f"waits in the {queued.on}" if queued is not None else "is being pulled"
         brief = queued.on if queued is not None else "pulling"
-        if asked is not None:
-            doing, brief = f"needs credentials: {asked.on} was asked", asked.on
+        if credentials is not None:
+            doing, brief = f"waits for {credentials.on}", credentials.on
         return it.verdict(
-            "image_pulling",
-            "starting",
+            Rule.IMAGE_PULLING,
+            VerdictState.STARTING,
             f"{it} waits for image {image} of container {standing.container}, which {doing} "
             f"({it.ago(standing.since)}).",
             brief=f"image {image}: {brief}",

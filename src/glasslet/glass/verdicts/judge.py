@@ -1,4 +1,4 @@
-"""The rules in the order in which they are asked: causes before their consequences."""
+"""Tries the rules about a pod in order: causes before their consequences."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.glass.verdicts import containers, ending, images, needs, node, progress
-from glasslet.glass.verdicts.situation import MAIN, Situation
+from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
 RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
@@ -32,9 +33,22 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     progress.fine,
 )
 
+_QUOTING = frozenset(
+    (
+        Rule.FINE,
+        Rule.CRASH_BACK_OFF,
+        Rule.INIT_FAILED,
+        Rule.INIT_NOT_FINISHED,
+        Rule.FAILED,
+        Rule.NOT_READY,
+        Rule.ENDED_CONTAINER,
+    )
+)
+_QUIET = (VerdictState.FINE, VerdictState.ENDED)
+
 
 def in_short(it: Situation) -> VerdictAnswer:
-    """Why the pod is as it is, without what is done already: for lists."""
+    """The verdict on the pod without `rest`: for lists."""
     for rule in RULES:
         if verdict := rule(it):
             return verdict
@@ -42,18 +56,23 @@ def in_short(it: Situation) -> VerdictAnswer:
 
 
 def judge(it: Situation) -> VerdictAnswer:
-    """Why the pod is as it is."""
+    """The verdict on the pod."""
     verdict = in_short(it)
-    return replace(verdict, rest=the_rest(it)) if verdict.state not in ("fine", "ended") else verdict
+    return replace(verdict, rest=the_rest(it)) if verdict.state not in _QUIET else verdict
+
+
+def quotes_last_words(verdict: VerdictAnswer) -> bool:
+    """Whether the verdict shows the last line of a container's log where it is known."""
+    return verdict.rule in _QUOTING
 
 
 def is_settled(verdict: VerdictAnswer) -> bool:
-    """Waiting longer changes nothing that a person would wait for: ready, over, or failing until somebody acts."""
-    return verdict.state in ("fine", "ended", "failing") or verdict.rule == "missing_object"
+    """Whether waiting longer changes nothing: the pod is ready, over, or fails until the operator acts."""
+    return verdict.state in (*_QUIET, VerdictState.FAILING) or verdict.rule == Rule.MISSING_OBJECT
 
 
 def the_rest(it: Situation) -> str:
-    """What is already done: so that nobody looks there."""
+    """The parts of the start that are done, so that the operator need not check them."""
     done = []
     if it.passed(Station.ADMITTED) is not None:
         done.append("admitted")
@@ -66,7 +85,7 @@ def the_rest(it: Situation) -> str:
     image = it.passed(Station.IMAGE)
     if image is not None and not it.at(Station.IMAGE) and (not failures or failures[-1].end < image.end):
         done.append("image present")
-    ready = [status.name for status, kind in it.statuses() if kind == MAIN and status.ready]
+    ready = [status.name for status, kind in it.statuses() if kind == ContainerKind.MAIN and status.ready]
     if ready:
         done.append(f"{', '.join(ready)} ready")
     return ", ".join(done)

@@ -1,9 +1,10 @@
-"""Something that the pod's specification asks for is missing or wrong: objects, volumes, configuration."""
+"""Verdicts about what the pod's specification refers to: objects, volumes, configuration."""
 
 from __future__ import annotations
 
 import re
 
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.api.container import Container
 from glasslet.glass.timeline import moment
@@ -33,20 +34,22 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
         if volume := _OF_VOLUME.search(message):
             needed = f"volume {volume['name']}"
         return it.verdict(
-            "missing_object",
-            "waiting",
+            Rule.MISSING_OBJECT,
+            VerdictState.WAITING,
             f"{it} waits for {what}.",
             brief=f"{kind} {name} does not exist",
-            evidence=[("needed by", needed), ("said", message), ("asked", _asked(it, name))],
+            evidence=[("needed by", needed), ("said", message), ("requested", _requested(it, name))],
             next_step=f"create the {kind}, or mark the reference optional",
         )
     return None
 
 
 def _messages(it: Situation) -> list[tuple[str, str]]:
-    """What is said of containers that wait, and of the pod itself: volumes come before any container."""
-    said = [(status.name, status.state.waiting.message) for status, _ in it.statuses() if status.state.waiting]
-    return said + [("", wait.on) for wait in it.record.waits if wait.kind == WaitKind.BACK_OFF and not wait.container]
+    """(container, message) of each waiting container, and of the pod itself (volumes come before any container)."""
+    messages = [(status.name, status.state.waiting.message) for status, _ in it.statuses() if status.state.waiting]
+    return messages + [
+        ("", wait.on) for wait in it.record.waits if wait.kind == WaitKind.BACK_OFF and not wait.container
+    ]
 
 
 def config_error(it: Situation) -> VerdictAnswer | None:
@@ -56,12 +59,12 @@ def config_error(it: Situation) -> VerdictAnswer | None:
         if waiting is None or waiting.reason not in _CONFIG_REASONS:
             continue
         return it.verdict(
-            "config_error",
-            "failing",
+            Rule.CONFIG_ERROR,
+            VerdictState.FAILING,
             f"{it} cannot start its {kind} container {status.name}: {waiting.message or waiting.reason}.",
             brief=f"{status.name}: {waiting.reason}",
             evidence=[("reason", waiting.reason), ("message", waiting.message)],
-            next_step="correct the container's specification; it is tried again by itself",
+            next_step="correct the container's specification; the agent tries again",
         )
     return None
 
@@ -78,13 +81,13 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
     name = wait.on if wait is not None else "its volumes"
     since = wait.since if wait is not None else failures[0].start
     return it.verdict(
-        "volume_not_ready",
-        "failing" if failed else "waiting",
+        Rule.VOLUME_NOT_READY,
+        VerdictState.FAILING if failed else VerdictState.WAITING,
         f"{it} waits for {_volume(name)}, not ready for {it.ago(since)}{': ' + last if last else ''}.",
         brief=f"{_volume(name)} not ready",
         since=moment(since),
         evidence=[("volume", name), ("last error", last), ("tried", f"{len(failures)} times" if failed else "")],
-        next_step="correct the volume, or make what it points to; it is tried again by itself" if failed else "",
+        next_step="correct the volume, or create what it refers to; the agent tries again" if failed else "",
     )
 
 
@@ -92,7 +95,7 @@ def _volume(name: str) -> str:
     return name if name.startswith(("volume", "its ")) else f"volume {name}"
 
 
-def _asked(it: Situation, name: str) -> str:
+def _requested(it: Situation, name: str) -> str:
     calls = [
         e for e in it.record.events if isinstance(e, Waited) and e.kind == WaitKind.API_CALL and f"/{name}" in e.on
     ]
@@ -100,7 +103,7 @@ def _asked(it: Situation, name: str) -> str:
 
 
 def _needs(container: Container | None, kind: str, name: str) -> str:
-    """Which environment entry wants the object: `container main, env DB_PASSWORD (key "password")`."""
+    """The environment entry that refers to the object: `container main, env DB_PASSWORD (key "password")`."""
     if container is None:
         return ""
     for env in container.env:

@@ -1,7 +1,8 @@
-"""The pod is held up by something that is not its own: the runtime, the network, or a pod of the same name."""
+"""Verdicts about a pod that waits for something outside it: runtime, network, device plugin, or another pod."""
 
 from __future__ import annotations
 
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.glass.timeline import moment
 from glasslet.glass.verdicts.situation import Situation
@@ -13,49 +14,49 @@ def runtime_down(it: Situation) -> VerdictAnswer | None:
     if not it.runtime_error or it.condition("Ready") == "True":
         return None
     return it.verdict(
-        "runtime_down",
-        "failing",
-        f"{it} waits for the container runtime, which is not well: {it.runtime_error}",
+        Rule.RUNTIME_DOWN,
+        VerdictState.FAILING,
+        f"{it} waits for the container runtime, which is not ready: {it.runtime_error}",
         brief="container runtime down",
         evidence=[("runtime", it.runtime_error), ("network", it.network_error)],
-        next_step="look at the runtime's service and log (systemctl status containerd); the pod goes on by itself",
+        next_step="check the runtime's service and log (systemctl status containerd); the pod continues by itself",
     )
 
 
 def predecessor(it: Situation) -> VerdictAnswer | None:
-    """A static pod waits until the pod of the same name before it is gone."""
+    """A static pod waits until an earlier pod of the same name is removed."""
     wait = it.wait(WaitKind.QUEUE)
     if wait is None or wait.station or it.passed(Station.SANDBOX) is not None:
         return None
     return it.verdict(
-        "predecessor",
-        "waiting",
+        Rule.PREDECESSOR,
+        VerdictState.WAITING,
         f"{it} waits for {wait.on} ({it.ago(wait.since)}).",
         brief=f"waits for {wait.on}",
         since=moment(wait.since),
         evidence=[("in the way", wait.on)],
-        next_step="nothing: it starts when the one before it has ended (see `glasslet waits`)",
+        next_step="nothing: it starts when the earlier pod is removed (see `glasslet waits`)",
     )
 
 
 def device_plugin(it: Situation) -> VerdictAnswer | None:
-    """The pod gets devices, and their plugin has not answered yet."""
+    """The pod gets devices; their plugin has not answered yet."""
     wait = it.wait(WaitKind.DEVICE)
     if wait is None:
         return None
     return it.verdict(
-        "device_plugin",
-        "waiting",
+        Rule.DEVICE_PLUGIN,
+        VerdictState.WAITING,
         f"{it} waits for {wait.on} ({it.ago(wait.since)}).",
         brief=f"waits for {wait.on}",
         since=moment(wait.since),
         evidence=[("call", wait.on)],
-        next_step="if it lasts, look at the plugin's pod and log; other pods are not held up",
+        next_step="if it lasts, check the plugin's pod and log; other pods are not affected",
     )
 
 
 def sandbox(it: Situation) -> VerdictAnswer | None:
-    """The pod's sandbox cannot be made: most often the network (CNI)."""
+    """The pod's sandbox cannot be created: most often because of the network (CNI)."""
     failures = it.failures(Station.SANDBOX)
     passed = it.passed(Station.SANDBOX)
     if not failures or (passed is not None and passed.end > failures[-1].end):
@@ -64,38 +65,38 @@ def sandbox(it: Situation) -> VerdictAnswer | None:
     _, unusable, why = last.detail.partition(UNUSABLE)
     if unusable:
         return it.verdict(
-            "sandbox",
-            "failing",
-            f"{it} cannot be had on this node as it is: {why}.",
+            Rule.SANDBOX,
+            VerdictState.FAILING,
+            f"{it} cannot run on this node: {why}.",
             brief=why,
             since=moment(failures[0].start),
             evidence=[("tried", f"{len(failures)} times, last {it.ago(last.end)} ago")],
-            next_step="change the pod, or give the node what it asks for; it is tried again by itself",
+            next_step="change the pod or the node; the agent tries again",
         )
     network = it.network_error or ("CNI" if any(word in last.detail.lower() for word in ("cni", "network")) else "")
     blame = "its network cannot be set up" if network else "the runtime refuses it"
     return it.verdict(
-        "sandbox",
-        "failing",
+        Rule.SANDBOX,
+        VerdictState.FAILING,
         f"{it} has no sandbox: {blame} (tried {len(failures)} times).",
         brief="sandbox fails" + (": network" if network else ""),
         since=moment(failures[0].start),
         evidence=[("last error", last.detail), ("at", f"{it.ago(last.end)} ago"), ("network", it.network_error)],
-        next_step="look at the CNI configuration (/etc/cni/net.d) and plugins (/opt/cni/bin)"
+        next_step="check the CNI configuration (/etc/cni/net.d) and plugins (/opt/cni/bin)"
         if network
-        else "look at the runtime's log; is the sandbox (pause) image there?",
+        else "check the runtime's log, and that the sandbox (pause) image is present",
     )
 
 
 def network_not_ready(it: Situation) -> VerdictAnswer | None:
-    """The runtime says that it has no network yet, and the pod wants one."""
+    """The pod needs the pod network, and the runtime has none yet."""
     if not it.network_error or it.pod.spec.host_network or it.status.pod_ip or it.condition("Ready") == "True":
         return None
     return it.verdict(
-        "network_not_ready",
-        "waiting",
+        Rule.NETWORK_NOT_READY,
+        VerdictState.WAITING,
         f"{it} waits for the runtime's network: {it.network_error}",
         brief="network not ready",
         evidence=[("network", it.network_error)],
-        next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; it is noticed within seconds",
+        next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; the agent notices within seconds",
     )

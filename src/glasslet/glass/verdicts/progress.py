@@ -1,7 +1,8 @@
-"""Nothing is wrong: the pod is on its way, or runs as it should. Or something hangs, and nobody else knows why."""
+"""Verdicts about progress: the pod runs, is starting, or hangs for a reason that no other rule knows."""
 
 from __future__ import annotations
 
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
 from glasslet.glass.timeline import moment
@@ -22,20 +23,20 @@ _CALLS = {
     "hook": "hook {on}",
     "exit": "{on} to end",
     "credentials": "{on}",
-    "pause": "somebody to let it go on: {on}",
+    "pause": "the operator to resume it: {on}",
 }
 
 
 def fine(it: Situation) -> VerdictAnswer | None:
-    """Ready, and nothing outstanding."""
+    """The pod is ready, and nothing is outstanding."""
     if it.condition("Ready") != "True":
         return None
     restarts = sum(status.restart_count for status, _ in it.statuses())
     since = next((c.last_transition_time for c in it.status.conditions if c.type == "Ready"), None)
     count = len(it.pod.spec.containers)
     return it.verdict(
-        "fine",
-        "fine",
+        Rule.FINE,
+        VerdictState.FINE,
         f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
         f"restarted {times(restarts)}.",
         since=since,
@@ -44,7 +45,7 @@ def fine(it: Situation) -> VerdictAnswer | None:
 
 
 def _last_ends(it: Situation) -> list[tuple[str, str]]:
-    """What ended the instances before those that run now, and the last they said."""
+    """How the earlier instances of the running containers ended, and their last words."""
     found = []
     for status, _ in it.statuses():
         if (end := status.last_state.terminated) is not None:
@@ -54,7 +55,7 @@ def _last_ends(it: Situation) -> list[tuple[str, str]]:
 
 
 def stuck(it: Situation) -> VerdictAnswer | None:
-    """Something goes on for longer than it may."""
+    """A call or action takes longer than it may."""
     found = it.stuck
     if found is None:
         return None
@@ -62,27 +63,27 @@ def stuck(it: Situation) -> VerdictAnswer | None:
     whose = f" (container {found.container})" if found.container else ""
     dump = [event for event in it.record.events if isinstance(event, Observed) and event.start >= found.since]
     return it.verdict(
-        "no_progress",
-        "failing",
+        Rule.NO_PROGRESS,
+        VerdictState.FAILING,
         f"{it} makes no progress: {what}{whose} takes {it.ago(found.since)}, and should take {duration(found.allowed)} "
         f"at most.",
         brief=f"no progress: {found.on}",
         since=moment(found.since),
         evidence=[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
-        next_step="look at the runtime's service and log; the pod goes on by itself once it answers"
+        next_step="check the runtime's service and log; the pod continues once it answers"
         if found.kind == WaitKind.CRI_CALL
-        else "see what everything waits for: glasslet waits, glasslet tasks",
+        else "list waits and tasks: glasslet waits, glasslet tasks",
     )
 
 
 def under_way(it: Situation) -> VerdictAnswer:
-    """The last rule: whatever the pod waits for or stands at now."""
+    """The last rule: what the pod waits for, or its present station."""
     waits = sorted(it.record.waits, key=lambda wait: wait.since)
     if waits:
         wait = waits[0]
         return it.verdict(
-            "waiting",
-            "starting",
+            Rule.WAITING,
+            VerdictState.STARTING,
             f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}).",
             brief=in_brief(wait),
             since=moment(wait.since),
@@ -92,9 +93,9 @@ def under_way(it: Situation) -> VerdictAnswer:
         station = min(it.record.stations, key=lambda standing: standing.since)
         where = f"{station.station}{' of ' + station.container if station.container else ''}"
         return it.verdict(
-            "under_way",
-            "starting",
-            f"{it} is on its way: at {where} for {it.ago(station.since)}.",
+            Rule.UNDER_WAY,
+            VerdictState.STARTING,
+            f"{it} is starting: at {where} for {it.ago(station.since)}.",
             brief=where,
             since=moment(station.since),
         )
@@ -103,20 +104,20 @@ def under_way(it: Situation) -> VerdictAnswer:
         name, state = waiting
         said = f": {state.message}" if state.message else ""
         return it.verdict(
-            "waiting_reason",
-            "waiting",
+            Rule.WAITING_REASON,
+            VerdictState.WAITING,
             f"{it}: container {name} waits ({state.reason}{said}).",
             brief=f"{name}: {state.reason}",
             since=it.since,
         )
     said = it.status.message or it.status.reason
     return it.verdict(
-        "unknown",
-        "waiting",
-        f"{it} is {it.status.phase or 'not started'}; nothing that it waits for is known{': ' + said if said else ''}.",
+        Rule.UNKNOWN,
+        VerdictState.WAITING,
+        f"{it} is {it.status.phase or 'not started'}; no wait is known{': ' + said if said else ''}.",
         brief=it.status.reason or "not ready",
         since=it.since,
-        next_step=f"see its way: glasslet trace {it}",
+        next_step=f"see its start: glasslet trace {it}",
     )
 
 
@@ -127,7 +128,7 @@ def in_words(wait: LiveWait) -> str:
 
 
 def in_brief(wait: LiveWait) -> str:
-    """A live wait for a column: who is waited for, and what with."""
-    who = {"cri_call": "runtime: ", "api_call": "API: ", "back_off": "back-off: "}.get(wait.kind, "")
+    """A live wait for a table column: the party that is waited for, and the call."""
+    party = {"cri_call": "runtime: ", "api_call": "API: ", "back_off": "back-off: "}.get(wait.kind, "")
     about = f" of {wait.container}" if wait.container and wait.container not in wait.on else ""
-    return f"{who}{wait.on}{about}"
+    return f"{party}{wait.on}{about}"

@@ -1,4 +1,4 @@
-"""What a verdict is made from."""
+"""The situation of one pod: the input of every rule."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from glasslet.answers.states import ContainerKind, Rule, VerdictState, WorkerState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.api.container import Container
@@ -20,18 +21,16 @@ from glasslet.record.events import OK, StationSpan
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.stations import Station, WaitKind
 
-INIT, SIDECAR, MAIN, EPHEMERAL = "init", "sidecar", "main", "ephemeral"
-
 
 class Situation(Struct, frozen=True, kw_only=True, dict=True):
-    """A pod at time `now`. `lifecycle`: where its worker stands (syncing, terminating, terminated, finished);
-    `last_words`: the last log line by container name, where it could be read; `stuck`: what hangs."""
+    """A pod at time `now`. `last_words`: the last log line by container name, where it could be read; `stuck`: the call
+    or action that takes too long."""
 
     pod: Pod
     status: PodStatus
     now: datetime
     record: PodRecord
-    lifecycle: str = ""
+    lifecycle: WorkerState | None = None
     since: datetime | None = None
     runtime_error: str = ""
     network_error: str = ""
@@ -41,15 +40,15 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
 
-    def statuses(self) -> Iterator[tuple[ContainerStatus, str]]:
+    def statuses(self) -> Iterator[tuple[ContainerStatus, ContainerKind]]:
         """Every reported container with its kind: init containers and sidecars first."""
         sidecars = {c.name for c in self.pod.spec.init_containers if c.restart_policy == "Always"}
         for status in self.status.init_container_statuses:
-            yield status, SIDECAR if status.name in sidecars else INIT
+            yield status, ContainerKind.SIDECAR if status.name in sidecars else ContainerKind.INIT
         for status in self.status.container_statuses:
-            yield status, MAIN
+            yield status, ContainerKind.MAIN
         for status in self.status.ephemeral_container_statuses:
-            yield status, EPHEMERAL
+            yield status, ContainerKind.EPHEMERAL
 
     def container(self, name: str) -> Container | None:
         """The specification of a container or init container."""
@@ -57,7 +56,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         return next((container for container in every if container.name == name), None)
 
     def condition(self, kind: str) -> str:
-        """`True`, `False`, `Unknown`, or "" if the status does not have that condition."""
+        """`True`, `False`, `Unknown`, "" if the status does not have that condition."""
         return next((c.status for c in self.status.conditions if c.type == kind), "")
 
     def wait(self, *kinds: WaitKind, container: str | None = None) -> LiveWait | None:
@@ -66,20 +65,20 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         return min(fitting, key=lambda wait: wait.since, default=None)
 
     def at(self, *stations: Station) -> bool:
-        """The pod stands at one of these stations now."""
+        """Whether the pod is at one of these stations now."""
         return any(standing.station in stations for standing in self.record.stations)
 
     @cached_property
     def _spans(self) -> list[StationSpan]:
-        """Stations of the pod's present life; several rules ask for them."""
+        """Stations of the pod's present life. Several rules read them."""
         return [event for event in latest_life(self.record.events) if isinstance(event, StationSpan)]
 
     def passed(self, station: Station) -> StationSpan | None:
-        """The last time that the pod left this station well, in its present life."""
+        """The last successful pass of this station in the pod's present life."""
         return next((s for s in reversed(self._spans) if s.station == station and s.outcome == OK), None)
 
     def failures(self, station: Station) -> list[StationSpan]:
-        """The times that the pod left this station badly, in its present life, oldest first."""
+        """The failed passes of this station in the pod's present life, oldest first."""
         return [span for span in self._spans if span.station == station and span.outcome != OK]
 
     def ago(self, when: datetime | float | None) -> str:
@@ -90,15 +89,15 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         return duration((self.now - moment_).total_seconds())
 
     def until(self, wait: LiveWait | None) -> str:
-        """How long a wait will go on (`31 s`), "" if unknown."""
+        """How long until a wait ends (`31 s`), "" if unknown."""
         if wait is None or wait.until is None:
             return ""
         return duration(max(0.0, wait.until - self.now.timestamp()))
 
     def verdict(
         self,
-        rule: str,
-        state: str,
+        rule: Rule,
+        state: VerdictState,
         sentence: str,
         *,
         brief: str = "",
@@ -106,7 +105,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         next_step: str = "",
         since: datetime | None = None,
     ) -> VerdictAnswer:
-        """A verdict on this pod; `evidence` is (label, text), of which empty texts are left out."""
+        """A verdict on this pod; `evidence`: (label, text); empty texts are left out."""
         meta = self.pod.metadata
         return VerdictAnswer(
             namespace=meta.namespace,

@@ -1,4 +1,4 @@
-"""Why the node is Ready or not: rules over what the agent knows of itself, asked in order, causes before consequences.
+"""Why the node is Ready or not: rules over the agent's own facts, tried in order, causes before consequences.
 
 judge_node(NodeSituation(...)) -> VerdictAnswer
 """
@@ -11,25 +11,26 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 
 
-class Answer(StrEnum):
-    """What the API server's last answer was, by what it means."""
+class TryResult(StrEnum):
+    """The result of a request to the API server, by what it means."""
 
     GOOD = "good"
     REFUSED = "refused"
     """401 or 403."""
-    NONE = "none"
+    NO_ANSWER = "no answer"
     """No connection, no answer in time, or 5xx."""
     OTHER = "other"
 
 
 class LastTry(Struct, frozen=True, kw_only=True):
-    """How the last request of one kind ended; `said`: the error's words."""
+    """The result of the last request of one kind; `said`: the text of the error."""
 
-    answer: Answer = Answer.GOOD
+    result: TryResult = TryResult.GOOD
     said: str = ""
 
 
@@ -37,9 +38,8 @@ GOOD = LastTry()
 
 
 class NodeSituation(Struct, frozen=True, kw_only=True):
-    """The node at time `now`. `told`, `told_reason`, `told_message`: the Ready condition that the API server has (True,
-    False, Unknown, "" if none), since `told_since`; `not_ready`: what the agent would tell now, "" if Ready;
-    `waiting_sources`: sources of pods that have not reported yet."""
+    """The node at time `now`. `reported*`: the Ready condition that the API server has ("" if none); `not_ready`: the
+    reason that the agent would report now, "" if Ready; `waiting_sources`: pod sources that have not reported yet."""
 
     name: str
     now: datetime
@@ -54,24 +54,30 @@ class NodeSituation(Struct, frozen=True, kw_only=True):
     runtime_errors: tuple[str, ...] = ()
     network_error: str = ""
     not_ready: str = ""
-    told: str = ""
-    told_reason: str = ""
-    told_message: str = ""
-    told_since: datetime | None = None
+    reported: str = ""
+    reported_reason: str = ""
+    reported_message: str = ""
+    reported_since: datetime | None = None
     waiting_sources: tuple[str, ...] = ()
 
-    def heard_of(self) -> str:
-        """How long ago the API server heard of the node, in words."""
+    def heartbeat(self) -> str:
+        """How long ago the API server accepted the last heartbeat, in words."""
         if self.lease_renewed_at is None:
-            return "not by this agent"
+            return "none by this agent"
         return f"{duration((self.now - self.lease_renewed_at).total_seconds())} ago"
 
     def verdict(
-        self, rule: str, state: str, sentence: str, *, evidence: Sequence[tuple[str, str]] = (), next_step: str = ""
+        self,
+        rule: Rule,
+        state: VerdictState,
+        sentence: str,
+        *,
+        evidence: Sequence[tuple[str, str]] = (),
+        next_step: str = "",
     ) -> VerdictAnswer:
-        """A verdict on this node; evidence without text is left out."""
-        told = f"{self.told} ({self.told_reason}): {self.told_message}" if self.told else ""
-        common = () if self.standalone else (("API server has", told), ("last heartbeat", self.heard_of()))
+        """A verdict on this node; empty evidence is left out."""
+        reported = f"{self.reported} ({self.reported_reason}): {self.reported_message}" if self.reported else ""
+        common = () if self.standalone else (("API server has", reported), ("last heartbeat", self.heartbeat()))
         return VerdictAnswer(
             namespace="",
             name=self.name,
@@ -80,12 +86,12 @@ class NodeSituation(Struct, frozen=True, kw_only=True):
             sentence=sentence,
             evidence=tuple(Evidence(label=label, text=text) for label, text in (*evidence, *common) if text),
             next_step=next_step,
-            since=self.told_since,
+            since=self.reported_since,
         )
 
 
 def judge_node(it: NodeSituation) -> VerdictAnswer:
-    """Why the node is as it is."""
+    """The verdict on the node."""
     for rule in RULES:
         if verdict := rule(it):
             return verdict
@@ -93,46 +99,46 @@ def judge_node(it: NodeSituation) -> VerdictAnswer:
 
 
 def certificate_expired(it: NodeSituation) -> VerdictAnswer | None:
-    """Nobody believes a node whose certificate is over."""
+    """The API server accepts nothing from a node whose certificate has expired."""
     if it.certificate_expired_at is None:
         return None
     return it.verdict(
-        "certificate_expired",
-        "failing",
+        Rule.CERTIFICATE_EXPIRED,
+        VerdictState.FAILING,
         f"{it.name} is NotReady: its client certificate expired {it.certificate_expired_at:%FT%TZ}, and the API server "
-        "takes nothing from it.",
+        "accepts nothing from it.",
         evidence=[("registration", it.registration.said), ("lease", it.lease.said)],
-        next_step="get new credentials for this node; `glasslet describe`s findings and the log tell the steps",
+        next_step="get new credentials for this node; the agent's findings and log list the steps",
     )
 
 
 def registration_refused(it: NodeSituation) -> VerdictAnswer | None:
-    """The API server answers, and does not want the node."""
-    if it.registered or it.registration.answer not in (Answer.REFUSED, Answer.OTHER):
+    """The API server answers and refuses the node."""
+    if it.registered or it.registration.result not in (TryResult.REFUSED, TryResult.OTHER):
         return None
     return it.verdict(
-        "registration_refused",
-        "failing",
-        f"{it.name} is no node of the cluster: the API server refuses its registration.",
+        Rule.REGISTRATION_REFUSED,
+        VerdictState.FAILING,
+        f"{it.name} is not a node of the cluster: the API server refuses its registration.",
         evidence=[("it said", it.registration.said)],
-        next_step="look at the user of the kubeconfig (system:node:<name>, group system:nodes) and at the node's name",
+        next_step="check the user of the kubeconfig (system:node:<name>, group system:nodes) and at the node's name",
     )
 
 
 def api_unreachable(it: NodeSituation) -> VerdictAnswer | None:
-    """Nobody hears of the node."""
+    """Requests to the API server get no answer."""
     tries = (it.registration if not it.registered else GOOD, it.lease, it.report)
-    failed = next((one for one in tries if one.answer is Answer.NONE), None)
+    failed = next((one for one in tries if one.result is TryResult.NO_ANSWER), None)
     if failed is None:
         return None
     late = it.lease_renewed_at is None or (it.now - it.lease_renewed_at).total_seconds() > it.lease_seconds
     seen = "is NotReady for the cluster" if late else "may soon be NotReady for the cluster"
     return it.verdict(
-        "api_unreachable",
-        "failing",
+        Rule.API_UNREACHABLE,
+        VerdictState.FAILING,
         f"{it.name} {seen}: the API server cannot be reached.",
         evidence=[("last try", failed.said), ("runtime", "; ".join(it.runtime_errors))],
-        next_step="look at the API server and the way to it; pods go on meanwhile, and all is told when it is back",
+        next_step="check the API server and the connection to it; pods go on, and statuses follow when it is back",
     )
 
 
@@ -141,24 +147,24 @@ def not_registered(it: NodeSituation) -> VerdictAnswer | None:
     if it.registered or it.standalone:
         return None
     return it.verdict(
-        "not_registered",
-        "starting",
+        Rule.NOT_REGISTERED,
+        VerdictState.STARTING,
         f"{it.name} is not registered at the API server yet.",
         evidence=[("it said", it.registration.said)],
-        next_step="nothing, it is tried again and again; with registerNode: false somebody else has to make the Node",
+        next_step="nothing: the agent tries again; with registerNode: false the operator has to create the Node",
     )
 
 
 def lease_failing(it: NodeSituation) -> VerdictAnswer | None:
-    """Without a lease the controllers give the node up, however well it is."""
-    if it.lease.answer is Answer.GOOD:
+    """Without a lease the controllers declare the node dead, however healthy it is."""
+    if it.lease.result is TryResult.GOOD:
         return None
     return it.verdict(
-        "lease_failing",
-        "failing",
-        f"{it.name} cannot renew its lease: without it the cluster takes the node for dead after {it.lease_seconds} s.",
+        Rule.LEASE_FAILING,
+        VerdictState.FAILING,
+        f"{it.name} cannot renew its lease: without it the cluster declares the node dead after {it.lease_seconds} s.",
         evidence=[("it said", it.lease.said)],
-        next_step="look at the node's rights on leases in the namespace kube-node-lease",
+        next_step="check the node's rights on leases in the namespace kube-node-lease",
     )
 
 
@@ -167,11 +173,11 @@ def runtime_down(it: NodeSituation) -> VerdictAnswer | None:
     if not it.runtime_errors:
         return None
     return it.verdict(
-        "runtime_down",
-        "failing",
-        f"{it.name} is NotReady: the container runtime is not well.",
+        Rule.RUNTIME_DOWN,
+        VerdictState.FAILING,
+        f"{it.name} is NotReady: the container runtime is not ready.",
         evidence=[("runtime", "; ".join(it.runtime_errors)), ("network", it.network_error)],
-        next_step="look at the runtime's service and log (systemctl status containerd)",
+        next_step="check the runtime's service and log (systemctl status containerd)",
     )
 
 
@@ -180,39 +186,42 @@ def network_not_ready(it: NodeSituation) -> VerdictAnswer | None:
     if not it.network_error:
         return None
     return it.verdict(
-        "network_not_ready",
-        "failing",
+        Rule.NETWORK_NOT_READY,
+        VerdictState.FAILING,
         f"{it.name} is NotReady: the runtime has no network for pods.",
         evidence=[("network", it.network_error)],
-        next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; it is noticed within seconds",
+        next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; the agent notices within seconds",
     )
 
 
 def not_ready(it: NodeSituation) -> VerdictAnswer | None:
-    """Anything else that the agent itself says."""
+    """Any other reason that the agent itself reports."""
     if not it.not_ready:
         return None
     return it.verdict(
-        "not_ready", "failing", f"{it.name} is NotReady: {it.not_ready}", evidence=[("agent", it.not_ready)]
+        Rule.NOT_READY,
+        VerdictState.FAILING,
+        f"{it.name} is NotReady: {it.not_ready}",
+        evidence=[("agent", it.not_ready)],
     )
 
 
-def not_told(it: NodeSituation) -> VerdictAnswer | None:
-    """The node is well, and the API server shows something else."""
-    if it.standalone or it.told == "True":
+def not_reported(it: NodeSituation) -> VerdictAnswer | None:
+    """The node is ready, and the API server shows something else."""
+    if it.standalone or it.reported == "True":
         return None
-    if it.report.answer is not Answer.GOOD:
-        why, evidence = "the API server does not take its status", [("it said", it.report.said)]
-    elif it.told == "Unknown":
-        why, evidence = "a controller gave it up for want of heartbeats, and it has not yet told otherwise", []
+    if it.report.result is not TryResult.GOOD:
+        why, evidence = "the API server refuses its status", [("it said", it.report.said)]
+    elif it.reported == "Unknown":
+        why, evidence = "a controller missed its heartbeats, and its next report is not sent yet", []
     else:
-        why, evidence = "the API server has not been told yet", []
+        why, evidence = "its report is not sent yet", []
     return it.verdict(
-        "not_told",
-        "waiting",
-        f"{it.name} is well, but NotReady for the cluster: {why}.",
+        Rule.NOT_REPORTED,
+        VerdictState.WAITING,
+        f"{it.name} is ready, but NotReady for the cluster: {why}.",
         evidence=evidence,
-        next_step="wait for the next report (seconds); then look at the agent's log",
+        next_step="wait for the next report (seconds); then check the agent's log",
     )
 
 
@@ -225,15 +234,16 @@ RULES: tuple[Callable[[NodeSituation], VerdictAnswer | None], ...] = (
     runtime_down,
     network_not_ready,
     not_ready,
-    not_told,
+    not_reported,
 )
 
 
 def _fine(it: NodeSituation) -> VerdictAnswer:
     waiting = f"; pods of {', '.join(it.waiting_sources)} have not been listed yet" if it.waiting_sources else ""
     works = "the runtime and its network work"
-    if it.standalone:
-        return it.verdict("fine", "fine", f"{it.name} is ready: {works} (standalone, no API server){waiting}.")
-    return it.verdict(
-        "fine", "fine", f"{it.name} is Ready: {works}, and the API server heard of it {it.heard_of()}{waiting}."
+    sentence = (
+        f"{it.name} is ready: {works} (standalone, no API server){waiting}."
+        if it.standalone
+        else f"{it.name} is Ready: {works}; last heartbeat: {it.heartbeat()}{waiting}."
     )
+    return it.verdict(Rule.FINE, VerdictState.FINE, sentence)

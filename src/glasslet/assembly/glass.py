@@ -1,0 +1,62 @@
+"""Connects the answers under /glass to the parts of the agent that they read."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from glasslet.answers.agent import AgentAnswer
+from glasslet.assembly.pods import PodSide
+from glasslet.assembly.sides import Sides
+from glasslet.glass.containers import ContainerAccess
+from glasslet.glass.node_facts import ClusterView, NodeFacts
+from glasslet.glass.source import AgentFacts, GlassSource
+from glasslet.runtime.logs.container_logs import ContainerLogs
+from glasslet.version import KUBELET_VERSION
+
+
+def build_glass(sides: Sides, pods: PodSide, logs: ContainerLogs) -> GlassSource:
+    """The source of the handlers."""
+    foundation, runtime = sides.foundation, sides.runtime
+    containers = ContainerAccess(runtime=runtime.connection.runtime, observed=runtime.observed.get, logs=logs)
+    return GlassSource(
+        pods=pods.workers.snapshot,
+        agent=AgentFacts(
+            fixed=_agent(sides), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
+        ),
+        node=NodeFacts(
+            name=foundation.node_name,
+            clock=foundation.clock,
+            conditions=runtime.conditions,
+            waiting_for=pods.desired.waiting_for,
+            cluster=_cluster(sides),
+        ),
+        probes=pods.probes.manager.last,
+        stuck=pods.upkeep.progress.stuck,
+        read_logs=containers.read_logs,
+        exec_url=containers.exec_url,
+    )
+
+
+def _agent(sides: Sides) -> AgentAnswer:
+    foundation, info = sides.foundation, sides.runtime.connection.info
+    return AgentAnswer(
+        version=KUBELET_VERSION,
+        pid=os.getpid(),
+        started_at=datetime.fromtimestamp(foundation.metrics.started, UTC),
+        node=foundation.node_name,
+        root_dir=foundation.root.root_dir,
+        runtime=f"{info.name} {info.version}",
+        runtime_endpoint=foundation.configuration.container_runtime_endpoint,
+    )
+
+
+def _cluster(sides: Sides) -> ClusterView | None:
+    if sides.cluster is None:
+        return None
+    foundation, identity = sides.foundation, sides.foundation.identity
+    return ClusterView(
+        node=sides.cluster.node,
+        lease_seconds=foundation.configuration.node_lease_duration_seconds,
+        expired_at=identity.expired_at if identity is not None else lambda: None,
+    )

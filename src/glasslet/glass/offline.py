@@ -1,0 +1,45 @@
+"""Answers from the record on disk, for an agent that does not run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from glasslet.answers.names import nearest
+from glasslet.answers.trace import TraceAnswer
+from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.wire import ErrorAnswer
+from glasslet.api.pod_ref import PodRef
+from glasslet.glass.verdicts.ending import gone
+from glasslet.glass.waterfall import waterfall
+from glasslet.record.archive import Archive
+from glasslet.record.events import end_of
+
+
+def answer_offline(
+    root_dir: Path, question: str, typed: str, now: datetime
+) -> TraceAnswer | VerdictAnswer | ErrorAnswer:
+    """The answer to `trace` or `why` about a pod, as typed (name, namespace/name, or the beginning of one); "" is the
+    agent itself."""
+    archive = Archive(root_dir / "glasslet" / "records")
+    refs = archive.pods()
+    uid = ""
+    if typed:
+        fitting = [ref for ref in refs if typed in (ref.name, str(ref))]
+        fitting = fitting or [ref for ref in refs if f"/{typed}" in f"/{ref}"]
+        if not fitting or len({str(ref) for ref in fitting}) > 1:
+            return _unknown(typed, fitting or refs)
+        uid = fitting[-1].uid
+    archived = archive.read(uid)
+    if archived is None:
+        return _unknown(typed or "agent", refs)
+    record = archived.record()
+    if question == "why":
+        return gone(record, now)
+    # Nothing is known of the time after the record's end.
+    return waterfall(record, now=max((end_of(event) for event in record.events), default=now.timestamp()))
+
+
+def _unknown(typed: str, refs: list[PodRef]) -> ErrorAnswer:
+    names = sorted({str(ref) for ref in refs})
+    return ErrorAnswer(error=f"no record of {typed}", field="pod", value=typed, nearest=nearest(typed, names))

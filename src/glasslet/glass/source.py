@@ -1,0 +1,80 @@
+"""The facts that the answers under /glass are made from, beside the record. The assembly fills them in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.requests import ExecRequest, LogRequest
+from glasslet.answers.states import WorkerState
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_status import PodStatus
+from glasslet.glass.stuck import Stuck
+from glasslet.glass.verdicts.whole_node import NodeSituation
+from glasslet.probes.results import ProbeResult
+from glasslet.runtime.observed import ObservedPods, RuntimeConditions
+from glasslet.sources.desired import DesiredPods
+
+
+class SeenPod(Protocol):
+    """A pod as its worker sees it (`workers.PodView`). `source`: where it came from (`file`, `http`, `api`)."""
+
+    @property
+    def pod(self) -> Pod: ...
+    @property
+    def status(self) -> PodStatus: ...
+    @property
+    def lifecycle(self) -> WorkerState: ...
+    @property
+    def since(self) -> datetime: ...
+    @property
+    def source(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlassSource:
+    """Functions that read the agent. Only `read_logs` and `exec_url` do I/O."""
+
+    pods: Callable[[], Sequence[SeenPod]]
+    """Every pod that has a worker."""
+    agent: Callable[[], AgentAnswer]
+    """The agent itself; the handlers add `findings` and `record`."""
+    node: Callable[[], NodeSituation]
+    probes: Callable[[PodRef], Iterable[ProbeResult]]
+    """The last results of the pod's probes, each probe's oldest first."""
+    stuck: Callable[[PodUID], Stuck | None]
+    """The action or call that keeps the pod from making progress."""
+    read_logs: Callable[[Pod, LogRequest], AsyncIterator[bytes]]
+    """The log of one container (its name is set; the pod carries its status). Raises LogsNotAvailable, RuntimeCallError
+    or OSError."""
+    exec_url: Callable[[Pod, ExecRequest], Awaitable[str]]
+    """The runtime's streaming URL of one command. Raises RequestRefused or RuntimeCallError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFacts:
+    """Describes the agent. `fixed` holds what does not change while it runs."""
+
+    fixed: AgentAnswer
+    conditions: RuntimeConditions
+    observed: ObservedPods
+    desired: DesiredPods
+
+    def __call__(self) -> AgentAnswer:
+        """The agent as it is now."""
+        runtime_error, network_error = self.conditions.runtime_error(), self.conditions.network_error()
+        return replace(
+            self.fixed,
+            runtime_error=runtime_error or "",
+            network_error=network_error or "",
+            ready=not runtime_error and not network_error and self.desired.ready(),
+            desired_pods=len(self.desired.all()),
+            runtime_pods=len(self.observed.all()),
+        )
