@@ -25,6 +25,10 @@ class Interface(Struct, frozen=True, kw_only=True):
     tx_dropped: int = 0
 
 
+MOST_INTERFACES = 256
+"""Interfaces of one network: a container with CAP_NET_ADMIN can make thousands, and each has eight series."""
+
+
 def read_interfaces(process: str, *, proc: str = "/proc") -> tuple[Interface, ...]:
     """Interfaces of the network that a process is in; none if it has ended."""
     return interfaces(contents(f"{proc}/{process}/net/dev"))
@@ -32,13 +36,15 @@ def read_interfaces(process: str, *, proc: str = "/proc") -> tuple[Interface, ..
 
 def interfaces(data: bytes) -> tuple[Interface, ...]:
     """A net/dev file, without loopback and the near ends of containers' links."""
-    found = []
+    found: list[Interface] = []
     # Bytes: a container may name its interface with any character but blanks, `/` and `:`, line separators included.
     for line in data.split(b"\n"):
         before, colon, rest = line.partition(b":")
         name = before.strip(b" ").decode("utf-8", "replace")
         if not colon or name.lower().startswith(_IGNORED):
             continue
+        if len(found) == MOST_INTERFACES:
+            break
         values = rest.split()
         if len(values) < _FIELDS or not all(map(bytes.isdigit, values)):
             continue

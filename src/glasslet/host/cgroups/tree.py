@@ -165,18 +165,30 @@ def subdirectories(path: str) -> list[str]:
 
 def processes_in(path: str, *, below: bool) -> set[int]:
     """Process ids of a cgroup, `below`: of all in it as well. One that goes away meanwhile has none."""
+    found: set[int] = set()
+    for each in tree_of(path) if below else (path,):
+        found |= _own_processes(each)
+    return found
+
+
+def _own_processes(path: str) -> set[int]:
     try:
-        found = {int(line) for line in read_file(f"{path}/cgroup.procs").split()}
+        return {int(line) for line in read_file(f"{path}/cgroup.procs").split()}
     except (FileNotFoundError, NotADirectoryError):
         return set()
     except OSError as error:
-        # ENODEV: removed while it was read. EOPNOTSUPP: one of threads, whose processes are told by its parent.
+        # ENODEV: removed while it was read. EOPNOTSUPP: one of threads, whose processes its parent lists.
         if error.errno not in (errno.ENODEV, errno.EOPNOTSUPP):
             raise
-        found = set()
-    if below:
-        for name in subdirectories(path):
-            found |= processes_in(f"{path}/{name}", below=True)
+        return set()
+
+
+def tree_of(path: str) -> list[str]:
+    """A cgroup and all below it, parents first. A loop and no recursion: a container with a cgroup namespace of its own
+    can nest them as deep as a path is long."""
+    found = [path]
+    for each in found:
+        found.extend(f"{each}/{name}" for name in subdirectories(each))
     return found
 
 
@@ -187,16 +199,17 @@ def remove_directory(path: str, kernel: KernelFiles) -> bool:
     """Removes a cgroup and those below it. False: processes are left."""
     if _remove_empty(path, kernel):
         return True
-    gone = [remove_directory(f"{path}/{name}", kernel) for name in subdirectories(path)]
-    return bool(gone) and all(gone) and _remove_empty(path, kernel)
+    # All of them, so that those that can go do.
+    removed = [_remove_empty(each, kernel) for each in reversed(tree_of(path))]
+    return all(removed)
 
 
 def _remove_empty(path: str, kernel: KernelFiles) -> bool:
-    """False: something is in it, processes or cgroups."""
+    """False: there are processes or cgroups in it."""
     try:
         kernel.remove(path)
     except FileNotFoundError:
-        # Gone already, which is as good.
+        # Removed already, which is as good.
         return True
     except OSError as error:
         if error.errno not in _LIVES:

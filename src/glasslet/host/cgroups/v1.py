@@ -14,6 +14,7 @@ from glasslet.host.cgroups.tree import (
     read_file,
     remove_directory,
     subdirectories,
+    tree_of,
     unique,
     write_settings,
 )
@@ -83,8 +84,11 @@ class CgroupV1:
 
     def thaw(self, name: str) -> None:
         """A frozen process of version 1 does not even die."""
-        if "freezer" in self.mounts:
-            self._thaw(self.mounts["freezer"] + name)
+        if "freezer" not in self.mounts:
+            return
+        for path in reversed(tree_of(self.mounts["freezer"] + name)):
+            with suppress(FileNotFoundError):
+                self._kernel.write(f"{path}/freezer.state", "THAWED")
 
     def remove(self, name: str) -> bool:
         """From every tree; those that can go do, whatever holds the others."""
@@ -115,9 +119,3 @@ class CgroupV1:
         for file in _CPUSET:
             if new or not read_file(f"{path}/{file}"):
                 self._kernel.write(f"{path}/{file}", read_file(f"{parent}/{file}"))
-
-    def _thaw(self, path: str) -> None:
-        for name in subdirectories(path):
-            self._thaw(f"{path}/{name}")
-        with suppress(FileNotFoundError):
-            self._kernel.write(f"{path}/freezer.state", "THAWED")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -12,6 +13,10 @@ from glasslet.stats.cgroups.kernel_text import contents
 
 _OPEN_FILES = b"Max open files"
 UNLIMITED = -1
+MOST_PROCESSES = 4096
+MOST_FILES = 1_000_000
+MOST_LINKS = 20_000
+"""Open files of one container of which it is read whether they are sockets."""
 
 
 class Handles(Struct, frozen=True):
@@ -24,24 +29,39 @@ class Handles(Struct, frozen=True):
 
 
 def count_handles(processes: Sequence[bytes], *, proc: str = "/proc") -> Handles:
-    """Of all these processes together."""
-    files = sockets = 0
-    for process in processes:
+    """Of all these processes together. Of a container with very many, only the first `MOST_PROCESSES`, `MOST_FILES`
+    and `MOST_LINKS` count: it must not hold up the figures of the node."""
+    counted = _Count()
+    for process in processes[:MOST_PROCESSES]:
         try:
             folder = os.open(f"{proc}/{process.decode()}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             # The process ended since it was listed.
             continue
         try:
-            names = os.listdir(folder)
-            files += len(names)
-            sockets += sum(_is_socket(name, folder) for name in names)
+            counted.add(folder)
         except OSError:
             # The process ended since it was listed.
             continue
         finally:
             os.close(folder)
-    return Handles(files, sockets, _limit_of(processes[0], proc) if processes else None)
+    return Handles(counted.files, counted.sockets, _limit_of(processes[0], proc) if processes else None)
+
+
+class _Count:
+    """Files and sockets so far."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.sockets = 0
+
+    def add(self, folder: int) -> None:
+        """Those of one process."""
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, MOST_FILES - self.files):
+                self.files += 1
+                if self.files <= MOST_LINKS:
+                    self.sockets += _is_socket(entry.name, folder)
 
 
 def open_files_limit(limits: bytes) -> int | None:

@@ -9,6 +9,8 @@ from glasslet.stats.cgroups.figures import NO_PRESSURE, Pressure, Stall
 UNLIMITED = 1 << 62
 """The kernel rounds "no limit" to pages: anything above this is none."""
 _READ = 1 << 16
+_MOST = 1 << 22
+"""Bytes of one file. A list of the processes or interfaces that a container made may be longer; its end is left out."""
 _WHOLE = 1 << 11
 """The kernel gives lists (processes, interfaces) by pages of 4 kB, to the last entry that fits: what is this much
 shorter is the whole file, anything else may go on."""
@@ -58,7 +60,7 @@ def read_open(descriptor: int) -> bytes:
             return data
         parts = [data]
         start = len(data)
-        while data := os.pread(descriptor, _READ, start):
+        while start < _MOST and (data := os.pread(descriptor, _READ, start)):
             parts.append(data)
             start += len(data)
         return b"".join(parts)

@@ -8,9 +8,15 @@ import time
 
 from msgspec import Struct
 
+from glasslet.host.files.descent import open_directory_below
+
 _BLOCK = 512
 _BREATHE_EVERY = 2000
 _BREATH = 0.001
+MOST_WAITING = 200_000
+"""Folders that are known and not walked yet; more are counted and not entered."""
+MOST_LINKED = 200_000
+"""Inodes with several names that are remembered; more count once for each name."""
 
 
 class FilesystemFigures(Struct, frozen=True, kw_only=True):
@@ -52,8 +58,8 @@ def filesystem(path: str) -> FilesystemFigures:
 
 
 def folder_takes(path: str) -> Taken:
-    """All of a folder or file: hard links once, other file systems below it not at all, links not followed. What
-    vanishes meanwhile is left out. Raises OSError if the path itself is not there."""
+    """All of a folder or file: hard links once, other mounts below it not at all, links not followed. What vanishes
+    meanwhile is left out. Raises OSError if the path itself is not there."""
     top = os.stat(path)
     walk = _Walk(top.st_dev)
     walk.count(top)
@@ -80,18 +86,33 @@ def files_take(folder: str) -> Taken:
     return Taken(blocks * _BLOCK, inodes)
 
 
+class _Level:
+    """One folder on the way down: which it is, and the folders in it that are still to be walked."""
+
+    __slots__ = ("folders", "inode")
+
+    def __init__(self, inode: int, folders: list[str]) -> None:
+        self.inode = inode
+        self.folders = folders
+
+
 class _Walk:
+    """A walk by descriptor. Containers change the tree meanwhile: no link is followed, no mount entered, and neither
+    depth nor number of folders costs more descriptors or memory than the constants say."""
+
     def __init__(self, device: int) -> None:
         self.blocks = 0
         self.inodes = 0
         self._device = device
         self._linked: set[int] = set()
+        self._waiting = 0
 
     def count(self, info: os.stat_result) -> None:
         if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
             if info.st_ino in self._linked:
                 return
-            self._linked.add(info.st_ino)
+            if len(self._linked) < MOST_LINKED:
+                self._linked.add(info.st_ino)
         self.blocks += info.st_blocks
         self.inodes += 1
         if self.inodes % _BREATHE_EVERY == 0:
@@ -99,16 +120,67 @@ class _Walk:
             time.sleep(_BREATH)
 
     def below(self, path: str) -> None:
-        waiting = [path]
-        while waiting:
-            try:
-                with os.scandir(waiting.pop()) as entries:
-                    waiting.extend(entry.path for entry in entries if self._entry(entry))
-            except FileNotFoundError:
-                continue  # removed meanwhile: nothing is below it
+        top = here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            levels = [self._level(here)]
+            while levels:
+                if levels[-1].folders:
+                    here = self._down(here, top, levels)
+                else:
+                    levels.pop()
+                    here = self._up(here, top, levels)
+        finally:
+            if here != top:
+                os.close(here)
+            os.close(top)
 
-    def _entry(self, entry: os.DirEntry[str]) -> bool:
-        """Counts it; true if it is a folder to go into."""
+    def _down(self, here: int, top: int, levels: list[_Level]) -> int:
+        """Enters the next folder, if there are folders in it: the descriptor to go on with."""
+        name = levels[-1].folders.pop()
+        self._waiting -= 1
+        try:
+            inner = open_directory_below(here, name)
+        except OSError:
+            return here  # removed or replaced meanwhile, or a mount
+        try:
+            level = self._level(inner)
+        except BaseException:
+            os.close(inner)
+            raise
+        if not level.folders:
+            os.close(inner)
+            return here
+        levels.append(level)
+        if here != top:
+            os.close(here)
+        return inner
+
+    def _up(self, here: int, top: int, levels: list[_Level]) -> int:
+        """Returns to the folder above. Where this one was moved meanwhile, to the top: what was left in between is not
+        counted this time."""
+        if here == top:
+            return top
+        above = top
+        if len(levels) > 1:
+            above = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+        os.close(here)
+        if above != top and os.fstat(above).st_ino != levels[-1].inode:
+            os.close(above)
+            del levels[1:]
+            return top
+        return above
+
+    def _level(self, folder: int) -> _Level:
+        folders = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if self._is_folder(entry) and self._waiting < MOST_WAITING:
+                    folders.append(entry.name)
+                    self._waiting += 1
+        return _Level(os.fstat(folder).st_ino, folders)
+
+    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
+        """Counts an entry; true if it is a folder to go into."""
         try:
             info = entry.stat(follow_symlinks=False)
         except FileNotFoundError:

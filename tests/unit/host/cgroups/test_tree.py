@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,16 @@ from glasslet.host.cgroups.discovery import (
     runs_systemd,
     usable_cpus,
 )
-from glasslet.host.cgroups.tree import KernelFiles, Setting, controller_mounts, write_file, write_settings
+from glasslet.host.cgroups.tree import (
+    KernelFiles,
+    Setting,
+    controller_mounts,
+    processes_in,
+    remove_directory,
+    tree_of,
+    write_file,
+    write_settings,
+)
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.mounts.table import MountTable
 from tests.fakes.cgroups import FoldersV1, FoldersV2
@@ -249,3 +259,15 @@ def test_a_value_that_does_not_fit_at_all_is_an_error(tmp_path: Path) -> None:
     machine.refused["period_us"] = errno.EINVAL
     with pytest.raises(OSError, match="Invalid argument"):
         machine.tree.write(POD, [Setting("cpu", "cpu.cfs_period_us", "20000", later=True)])
+
+
+def test_cgroups_nested_deeper_than_any_recursion_are_read_and_removed(tmp_path: Path) -> None:
+    path = str(tmp_path)
+    for _ in range(1500):
+        path += "/a"
+        os.mkdir(path)
+    kernel = KernelFiles()
+    assert len(tree_of(str(tmp_path))) == 1501
+    assert processes_in(str(tmp_path), below=True) == set()
+    assert remove_directory(f"{tmp_path}/a", kernel)
+    assert os.listdir(tmp_path) == []

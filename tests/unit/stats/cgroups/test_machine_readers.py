@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.host.files.descent import open_directory_below
+from glasslet.host.files.removal import remove_own_tree
+from glasslet.stats.cgroups import handles
 from glasslet.stats.cgroups.handles import UNLIMITED, Handles, count_handles, open_files_limit
 from glasslet.stats.cgroups.kernel_text import contents
+from glasslet.stats.disks import disk_usage
 from glasslet.stats.disks.disk_counters import NO_COUNTERS, DiskCounters, disk_counters
 from glasslet.stats.disks.disk_usage import Taken, files_take, filesystem, folder_takes
 from glasslet.stats.network import interfaces
@@ -175,3 +179,90 @@ def test_open_files_and_sockets_of_processes_are_counted(tmp_path: Path) -> None
 def test_no_limit_of_open_files_is_minus_one() -> None:
     assert open_files_limit(b"Max open files   unlimited unlimited files\n") == UNLIMITED
     assert open_files_limit(b"Max cpu time   unlimited unlimited seconds\n") is None
+
+
+def test_of_a_container_with_very_many_open_files_the_first_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handles, "MOST_FILES", 30)
+    monkeypatch.setattr(handles, "MOST_LINKS", 10)
+    for process in range(5):
+        folder = tmp_path / str(process) / "fd"
+        folder.mkdir(parents=True)
+        for number in range(8):
+            (folder / str(number)).symlink_to("socket:[1]")
+    found = count_handles([b"%d" % process for process in range(5)], proc=str(tmp_path))
+    assert (found.files, found.sockets) == (30, 10)
+
+
+def test_of_a_container_with_very_many_interfaces_the_first_are_read() -> None:
+    figures = b" 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0\n"
+    assert len(interfaces(b"".join(b"eth%d:%b" % (number, figures) for number in range(10_000)))) == 256
+
+
+def test_no_list_of_the_kernel_is_read_without_end() -> None:
+    assert len(contents("/dev/zero")) <= (1 << 22) + (1 << 16)
+
+
+def deep(folder: Path, levels: int, name: str) -> None:
+    """Folders deeper than a path can be long, each beside an empty one, with a file of 4 kB at the end."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=here)
+        os.mkdir("beside", dir_fd=here)
+        inner = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    file = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=here)
+    os.write(file, b"x" * 4096)
+    os.close(file)
+    os.close(here)
+
+
+def test_a_pod_cannot_hide_what_it_takes_in_a_tree_deeper_than_a_path_is_long(tmp_path: Path) -> None:
+    (tmp_path / "v").mkdir()
+    deep(tmp_path / "v", 600, "d" * 60)
+    open_files = len(os.listdir("/proc/self/fd"))
+    taken = folder_takes(str(tmp_path / "v"))
+    assert taken.inodes == 1 + 2 * 600 + 1
+    assert taken.bytes >= 4096
+    assert len(os.listdir("/proc/self/fd")) == open_files
+    remove_own_tree(str(tmp_path / "v"))
+
+
+def test_a_folder_swapped_for_a_link_does_not_add_what_is_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "away" / "sub").mkdir(parents=True)
+    (tmp_path / "away" / "sub" / "large").write_bytes(b"x" * 1_000_000)
+    (tmp_path / "v" / "dir" / "sub").mkdir(parents=True)
+    real = open_directory_below
+
+    def swap_first(parent: int, name: str) -> int:
+        if name == "dir":
+            os.rename(tmp_path / "v" / "dir", tmp_path / "was")
+            os.symlink(tmp_path / "away", tmp_path / "v" / "dir")
+        return real(parent, name)
+
+    monkeypatch.setattr(disk_usage, "open_directory_below", swap_first)
+    assert folder_takes(str(tmp_path / "v")).bytes < 1_000_000
+
+
+def test_a_folder_that_is_moved_while_it_is_walked_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "v" / "a" / "b" / "c" / "d").mkdir(parents=True)
+    (tmp_path / "v" / "z").mkdir()
+    real = open_directory_below
+
+    def move_last(parent: int, name: str) -> int:
+        found = real(parent, name)
+        if name == "c":
+            os.rename(tmp_path / "v" / "a" / "b" / "c", tmp_path / "away" / "c")
+        return found
+
+    monkeypatch.setattr(disk_usage, "open_directory_below", move_last)
+    open_files = len(os.listdir("/proc/self/fd"))
+    assert folder_takes(str(tmp_path / "v")).inodes == 6
+    assert len(os.listdir("/proc/self/fd")) == open_files
