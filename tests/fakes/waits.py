@@ -36,7 +36,8 @@ class WaitLog:
         return
 
     def finding(self, text: str, *, pod: PodRef | None = None) -> None:
-        self.findings.append(text)
+        if text not in self.findings:
+            self.findings.append(text)
 
     def withdrawn(self, text: str, *, pod: PodRef | None = None) -> None:
         if text in self.findings:

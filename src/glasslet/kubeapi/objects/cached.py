@@ -8,9 +8,10 @@ from typing import Generic, TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.concurrency.clock import Clock
-from glasslet.kubeapi.errors import APIError, NotFound
+from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.protocols import APIClient
+from glasslet.record.standing import Findings, StandingFindings
 
 T = TypeVar("T", bound=Data)
 
@@ -30,11 +31,18 @@ class CachedObjects(Generic[T]):
     fresh read. What could not be read stays as it was."""
 
     def __init__(
-        self, *, kind: ObjectKind[T], client: APIClient, clock: Clock, ttl: Callable[[], float] = lambda: DEFAULT_TTL
+        self,
+        *,
+        kind: ObjectKind[T],
+        client: APIClient,
+        clock: Clock,
+        recorder: Findings,
+        ttl: Callable[[], float] = lambda: DEFAULT_TTL,
     ) -> None:
         self._kind = kind
         self._client = client
         self._clock = clock
+        self._findings: StandingFindings[Key] = StandingFindings(recorder)
         self._ttl = ttl
         self._items: dict[Key, _Item[T]] = {}
 
@@ -51,6 +59,7 @@ class CachedObjects(Generic[T]):
             item.pods.discard(pod)
             if not item.pods:
                 del self._items[key]
+                self._findings.over(key)
 
     async def get(self, key: Key) -> T:
         """The object, asked for if what is here is too old."""
@@ -78,10 +87,13 @@ class CachedObjects(Generic[T]):
             item.object = await self._client.get(self._kind.path(key), self._kind.type)
         except NotFound:
             item.object = None
-        except APIError:
+        except APIError as error:
+            if isinstance(error, NotDecoded) and self._items.get(key) is item:
+                self._findings.is_(key, f"{self._kind.resource} {error.item}")
             if item.object is None:
                 raise
             return
+        self._findings.over(key)
         item.read_at = self._clock.monotonic()
 
 

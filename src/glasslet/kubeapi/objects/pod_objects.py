@@ -19,6 +19,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.objects.cached import DEFAULT_TTL, CachedObjects, DirectObjects
 from glasslet.kubeapi.objects.kinds import CONFIG_MAPS, SECRETS, Key, ObjectKind, ObjectStore, T
 from glasslet.kubeapi.objects.references import config_map_names, secret_names
+from glasslet.kubeapi.objects.watch_places import WatchPlaces
 from glasslet.kubeapi.objects.watched import WatchedObjects, idle_limit
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder
@@ -77,12 +78,14 @@ class Detection:
 def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Recorder, clock: Clock) -> PodObjects:
     """The objects of pods by the configured strategy."""
 
+    places = WatchPlaces()
+
     def store(kind: ObjectKind[T]) -> ObjectStore[T]:
         match detection.strategy:
             case "Get":
                 return DirectObjects(kind=kind, client=client)
             case "Cache":
-                return CachedObjects(kind=kind, client=client, clock=clock, ttl=detection.ttl)
+                return CachedObjects(kind=kind, client=client, clock=clock, recorder=recorder, ttl=detection.ttl)
         return WatchedObjects(
             kind=kind,
             client=client,
@@ -90,6 +93,7 @@ def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Reco
             recorder=recorder,
             clock=clock,
             idle_seconds=idle_limit(detection.sync_frequency),
+            places=places,
         )
 
     return PodObjects(secrets=store(SECRETS), config_maps=store(CONFIG_MAPS))

@@ -1,4 +1,4 @@
-"""Strategy Watch: one watch for each object, shared by all pods that need it.
+"""Strategy Watch: one watch for each object, shared by all pods that need it. Above a number, objects are polled.
 
                     hold (first)                 read: immutable
     (not there) ──────────────▶ watched ────────────────────────▶ kept for good, watch ended
@@ -7,7 +7,8 @@
                                  │    ▼
                                  idle, watch ended                 release (last) ──▶ (not there)
 
-A change reaches the pods at once; also one that they have not seen yet, and an object that they waited for.
+A change reaches the pods at once; also one that they have not seen yet, and an object that they waited for. Each watch
+is a connection. An object without a place for one (`watch_places`) is polled, until it is read while a place is free.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
+from glasslet.kubeapi.objects.polled import PolledObjects
+from glasslet.kubeapi.objects.watch_places import WatchPlaces
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.kubeapi.reflector import Change, Reflector
 from glasslet.record.recorder import Recorder
@@ -57,6 +60,7 @@ class WatchedObjects(Generic[T]):
         recorder: Recorder,
         clock: Clock,
         idle_seconds: float,
+        places: WatchPlaces,
     ) -> None:
         self._kind = kind
         self._client = client
@@ -64,6 +68,15 @@ class WatchedObjects(Generic[T]):
         self._recorder = recorder
         self._clock = clock
         self._idle_seconds = idle_seconds
+        self._places = places
+        self._polled = PolledObjects(
+            kind=kind,
+            client=client,
+            clock=clock,
+            recorder=recorder,
+            on_change=self._polled_changed,
+            idle_seconds=idle_seconds,
+        )
         self._items: dict[Key, _Item[T]] = {}
         self._supervisor = Supervisor()
 
@@ -72,22 +85,25 @@ class WatchedObjects(Generic[T]):
         return sum(item.watch is not None for item in self._items.values())
 
     def hold(self, key: Key, pod: PodUID) -> None:
-        """The pod needs it: watched from now on."""
+        """The pod needs it: watched or polled from now on."""
         item = self._items.get(key)
         if item is None:
             item = self._items[key] = _Item(self._clock.monotonic())
-            self._begin(key, item)
-        item.pods.add(pod)
+        item.pods[pod] = None
+        begins = item.kept is None and item.watch is None and (len(item.pods) == 1 or key in self._polled)
+        if begins and self._begin(key, item) is None:
+            self._polled.renew(key)
 
     def release(self, key: Key, pod: PodUID) -> None:
         """The pod does not need it any more; with the last one, the watch ends."""
         item = self._items.get(key)
         if item is None:
             return
-        item.pods.discard(pod)
+        item.pods.pop(pod, None)
         if not item.pods:
             del self._items[key]
             item.end()
+            self._polled.end(key)
 
     async def get(self, key: Key) -> T:
         """The object as the watch has it. Waits a moment for a watch that has just begun."""
@@ -98,23 +114,29 @@ class WatchedObjects(Generic[T]):
         if item.kept is not None:
             return item.kept
         watch = item.watch or self._begin(key, item)
-        if not watch.reflector.synced.is_set():
-            await self._first_sync(key, watch)
-        found = watch.reflector.get(*key)
-        if found is None:
-            raise self._kind.missing(key, watch.reflector.undecodable(*key))
+        found = await (self._polled.get(key) if watch is None else self._watched(key, watch))
         if found.immutable:
             item.kept = found
             item.end()
+            self._polled.end(key)
         return found
 
     async def run(self) -> None:
         """Runs the watches and ends idle ones, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._supervisor.run(), name=f"watches of {self._kind.resource}")
+            group.create_task(self._polled.run(), name=f"polls of {self._kind.resource}")
             while True:
                 await asyncio.sleep(_SWEEP)
                 self._end_idle()
+
+    async def _watched(self, key: Key, watch: _Watch[T]) -> T:
+        if not watch.reflector.synced.is_set():
+            await self._first_sync(key, watch)
+        found = watch.reflector.get(*key)
+        if found is None:
+            raise self._kind.missing(key, watch.reflector.undecodable(*key))
+        return found
 
     async def _first_sync(self, key: Key, watch: _Watch[T]) -> None:
         try:
@@ -128,7 +150,13 @@ class WatchedObjects(Generic[T]):
                 message += f" (last answer: {watch.reflector.problem.message})"
             raise Unavailable(f"{self._kind.title} {key[0]}/{key[1]}", message) from None
 
-    def _begin(self, key: Key, item: _Item[T]) -> _Watch[T]:
+    def _begin(self, key: Key, item: _Item[T]) -> _Watch[T] | None:
+        """Begins a watch; None if there is no place for one, then the object is polled."""
+        pod = next(iter(item.pods))
+        if not self._places.take(pod):
+            self._polled.begin(key)
+            return None
+        self._polled.end(key)
         namespace, name = key
         reflector = Reflector(
             client=self._client,
@@ -138,7 +166,7 @@ class WatchedObjects(Generic[T]):
             on_change=lambda change: self._changed(item, change),
             recorder=self._recorder,
         )
-        watch = item.watch = _Watch(reflector)
+        watch = item.watch = _Watch(reflector, give_back=lambda: self._places.give_back(pod))
         # In a context of its own: the watch is nobody's work, although some pod's need made it begin.
         task = f"watch {self._kind.word} {namespace}/{name}"
         contextvars.Context().run(self._supervisor.start, task, watch.run)
@@ -149,6 +177,10 @@ class WatchedObjects(Generic[T]):
         if watch is None or not (watch.missed or watch.reflector.synced.is_set()):
             return  # the first list: whoever reads will wait for it
         for pod in tuple(item.pods):
+            self._on_change(pod)
+
+    def _polled_changed(self, key: Key) -> None:
+        for pod in tuple(self._items[key].pods):
             self._on_change(pod)
 
     def _end_idle(self) -> None:
@@ -162,8 +194,9 @@ class WatchedObjects(Generic[T]):
 class _Watch(Generic[T]):
     """One reflector at work, until it is ended."""
 
-    def __init__(self, reflector: Reflector[T]) -> None:
+    def __init__(self, reflector: Reflector[T], *, give_back: Callable[[], None]) -> None:
         self.reflector = reflector
+        self._give_back = give_back
         self.missed = False
         """Somebody did not get the object in time: its arrival is news."""
         self._ended = False
@@ -178,6 +211,7 @@ class _Watch(Generic[T]):
     def end(self) -> None:
         self._ended = True
         self._work.interrupt()
+        self._give_back()
 
 
 class _Item(Generic[T]):
@@ -186,7 +220,8 @@ class _Item(Generic[T]):
     __slots__ = ("kept", "pods", "read_at", "watch")
 
     def __init__(self, now: float) -> None:
-        self.pods: set[PodUID] = set()
+        self.pods: dict[PodUID, None] = {}
+        """In the order in which they came."""
         self.watch: _Watch[T] | None = None
         self.kept: T | None = None
         self.read_at = now

@@ -1,0 +1,144 @@
+"""Objects that have no watch because there are too many: each is read again about once a minute.
+
+The reads follow one another at an even pace, and never faster than the node's share of requests allows: with very many
+objects a round takes longer than a minute. A read for a pod gets what the last round saw, or asks the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.jitter import jittered
+from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
+from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
+from glasslet.kubeapi.protocols import APIClient
+from glasslet.record.standing import Findings, StandingFindings
+
+T = TypeVar("T", bound=Data)
+
+ROUND = 60.0
+"""Seconds in which all objects are read, unless there are too many."""
+RATE = 5.0
+"""Reads a second, at most."""
+
+
+class PolledObjects(Generic[T]):
+    """Objects by key. `on_change` is called when a round finds another version of an object that was read before."""
+
+    def __init__(
+        self,
+        *,
+        kind: ObjectKind[T],
+        client: APIClient,
+        clock: Clock,
+        recorder: Findings,
+        on_change: Callable[[Key], None],
+        idle_seconds: float,
+    ) -> None:
+        self._kind = kind
+        self._client = client
+        self._clock = clock
+        self._findings: StandingFindings[Key] = StandingFindings(recorder)
+        self._on_change = on_change
+        self._idle_seconds = idle_seconds
+        self._items: dict[Key, _Polled[T]] = {}
+        """In the order of the round."""
+        self._some = asyncio.Event()
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def begin(self, key: Key) -> None:
+        """The object is polled from now on."""
+        self._items.setdefault(key, _Polled(self._clock.monotonic()))
+        self._some.set()
+
+    def renew(self, key: Key) -> None:
+        """A pod that is new to the object needs it: the next read is fresh."""
+        self._items[key].read_at = None
+
+    def end(self, key: Key) -> None:
+        """No pod needs it any more, or it has a watch now."""
+        self._items.pop(key, None)
+        self._findings.over(key)
+
+    async def get(self, key: Key) -> T:
+        """The object; read if the last round missed it. Raises APIError."""
+        item = self._items[key]
+        item.used_at = self._clock.monotonic()
+        async with item.reading:
+            # An object that does not exist is read each time: a pod waits for it.
+            if item.object is None or item.read_at is None or item.used_at - item.read_at > 2 * self._period():
+                await self._read(key, item)
+        if item.object is None:
+            raise self._kind.not_found(key)
+        return item.object
+
+    async def run(self) -> None:
+        """Reads one object after the other until cancelled."""
+        while True:
+            await self._some.wait()
+            if not self._items:
+                self._some.clear()
+                continue
+            await asyncio.sleep(jittered(self._period() / len(self._items)))
+            await self._poll_next()
+
+    async def _poll_next(self) -> None:
+        if not self._items:
+            return
+        key = next(iter(self._items))
+        item = self._items[key] = self._items.pop(key)
+        idle = item.used_at < self._clock.monotonic() - self._idle_seconds
+        fixed = item.object is not None and item.object.immutable
+        if item.reading.locked() or item.read_at is None or idle or fixed:
+            return
+        before = item.object
+        async with item.reading:
+            try:
+                await self._read(key, item)
+            except APIError:
+                # The next round reads it again; a pod that needs it meanwhile gets the error.
+                return
+        if _version(before) != _version(item.object) and self._items.get(key) is item:
+            self._on_change(key)
+
+    def _period(self) -> float:
+        return max(ROUND, len(self._items) / RATE)
+
+    async def _read(self, key: Key, item: _Polled[T]) -> None:
+        """Reads the object. What is known stays while the server cannot be asked, or sends what cannot be decoded."""
+        try:
+            item.object = await self._client.get(self._kind.path(key), self._kind.type)
+        except NotFound:
+            item.object = None
+        except APIError as error:
+            if isinstance(error, NotDecoded) and self._items.get(key) is item:
+                self._findings.is_(key, f"{self._kind.resource} {error.item}")
+            if item.object is None:
+                raise
+            return
+        self._findings.over(key)
+        item.read_at = self._clock.monotonic()
+
+
+def _version(item: Data | None) -> str:
+    return item.metadata.resource_version if item is not None else ""
+
+
+class _Polled(Generic[T]):
+    """`read_at` is None while a fresh read is due. `used_at`: when a pod last read it."""
+
+    __slots__ = ("object", "read_at", "reading", "used_at")
+
+    def __init__(self, now: float) -> None:
+        self.object: T | None = None
+        self.read_at: float | None = None
+        self.used_at = now
+        self.reading = asyncio.Lock()
