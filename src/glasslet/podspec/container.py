@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glasslet.host.files.layout import UnsafePath, container_log
-from glasslet.podspec.environment import environment, expand_all
+from glasslet.podspec.environment import environment
 from glasslet.podspec.errors import container_error
+from glasslet.podspec.expansion import TooLong, expand_all
 from glasslet.podspec.labels import container_annotations, container_labels
 from glasslet.podspec.mounts import container_devices, container_mounts
 from glasslet.podspec.request import ContainerRequest
@@ -23,8 +26,8 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         attempt=request.attempt,
         image=request.image.id,
         user_specified_image=container.image,
-        command=expand_all(container.command, envs),
-        args=expand_all(container.args, envs),
+        command=_expanded("command", container.command, envs),
+        args=_expanded("args", container.args, envs),
         working_dir=container.working_dir,
         envs=(*given.envs, *envs.items()),
         mounts=(*given.mounts, *mounts),
@@ -40,6 +43,13 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         security=container_security(request),
         stop_signal=(container.lifecycle.stop_signal or "") if container.lifecycle is not None else "",
     )
+
+
+def _expanded(field: str, texts: tuple[str, ...], envs: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        return expand_all(texts, envs)
+    except TooLong as error:
+        raise container_error(f"{field}{error}") from None
 
 
 def _log_path(request: ContainerRequest) -> str:

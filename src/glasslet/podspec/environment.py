@@ -1,62 +1,44 @@
-"""The environment of a container, and `$(NAME)` in everything that may refer to it."""
+"""The environment of a container."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Callable, Iterable, Mapping
 
 from glasslet.api.env import EnvFromSource, EnvVarSource
 from glasslet.podspec.downward import field_value, resource_value
 from glasslet.podspec.errors import ConfigError, container_error
+from glasslet.podspec.expansion import COST, MAX_TOTAL, TooLong, checked, expand, size, too_many
 from glasslet.podspec.request import ContainerRequest
-
-_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
-
-
-def expand(text: str, values: Mapping[str, str]) -> str:
-    """Replaces `$(NAME)`; `$$` gives `$`; a name that is not defined stays as written."""
-    if "$" not in text:
-        return text
-    return _replace(text, values.get)
-
-
-def expand_all(texts: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """`expand` for a command or its arguments."""
-    return tuple(expand(text, values) for text in texts)
-
-
-def expand_strictly(text: str, values: Mapping[str, str]) -> str:
-    """`expand`, but a name that is not defined or empty is a ConfigError: subPathExpr must never fall back to the whole
-    volume."""
-    missing: set[str] = set()
-
-    def lookup(name: str) -> str:
-        value = values.get(name, "")
-        if not value:
-            missing.add(name)
-        return value
-
-    expanded = _replace(text, lookup)
-    if missing:
-        raise container_error(f"missing value for {', '.join(sorted(missing))}")
-    return expanded
 
 
 def environment(request: ContainerRequest) -> dict[str, str]:
     """Services and envFrom first, then env in order; each value sees those before it. Raises ConfigError for what
-    cannot be resolved. Values never reach a message."""
+    cannot be resolved and for what no process could be started with. Values never reach a message."""
     container = request.container
     if container.env_from and not request.references_resolved:
         raise _unresolved_source(container.env_from[0], request)
-    values = dict(request.envs_from)
+    values: dict[str, str] = {}
+    total = 0
+    for name, value in request.envs_from:
+        total += _put(values, name, value)
     for index, entry in enumerate(container.env):
         if entry.value or entry.value_from is None:
-            values[entry.name] = expand(entry.value, values)
-            continue
-        value = _resolve(entry.value_from, index, request)
-        if value is not None:
-            values[entry.name] = value
+            total += _put(values, entry.name, entry.value, expanded=True)
+        else:
+            found = _resolve(entry.value_from, index, request)
+            total += _put(values, entry.name, found) if found is not None else 0
+        if total > MAX_TOTAL:
+            raise container_error(f"environment{too_many()}")
     return values
+
+
+def _put(values: dict[str, str], name: str, value: str, *, expanded: bool = False) -> int:
+    """Sets a variable; returns by how many bytes the environment grew. Raises ConfigError."""
+    try:
+        value = checked(expand(value, values) if expanded else value, beside=len(name) + 1)
+    except TooLong as error:
+        raise container_error(f"environment variable {name}{error}") from None
+    old = values.get(name)
+    values[name] = value
+    return size(value) - size(old) if old is not None else size(name) + size(value) + COST + 1
 
 
 def _resolve(source: EnvVarSource, index: int, request: ContainerRequest) -> str | None:
@@ -89,14 +71,3 @@ def _unresolved_source(source: EnvFromSource, request: ContainerRequest) -> Conf
 
 def _no_client(kind: str, request: ContainerRequest, name: str) -> ConfigError:
     return container_error(f"couldn't get {kind} {request.pod.metadata.namespace}/{name}, no kubeClient defined")
-
-
-def _replace(text: str, lookup: Callable[[str], str | None]) -> str:
-    def replacement(match: re.Match[str]) -> str:
-        name = match[1]
-        if name is None:
-            return "$"
-        value = lookup(name)
-        return match[0] if value is None else value
-
-    return _REFERENCE.sub(replacement, text)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from glasslet.api.container import VolumeMount
 from glasslet.exchange.volume import MountedVolume, SubPath
-from glasslet.podspec.environment import environment, expand_strictly
+from glasslet.podspec.environment import environment
 from glasslet.podspec.errors import container_error
+from glasslet.podspec.expansion import expand_strictly
 from glasslet.podspec.request import ContainerRequest
 from glasslet.runtime.spec import Device, IdMapping, Mount, MountPropagation
 

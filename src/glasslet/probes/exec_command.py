@@ -6,8 +6,8 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import ExecAction
 from glasslet.api.object import ContainerID
 from glasslet.config.duration import Duration
-from glasslet.podspec.environment import expand_all
-from glasslet.probes.answer import READ_BYTES, Answer
+from glasslet.podspec.expansion import TooLong, expand_all
+from glasslet.probes.answer import READ_BYTES, Answer, Unprobeable
 from glasslet.probes.results import Verdict
 from glasslet.runtime.errors import ExecTimeout, RuntimeCallError, RuntimeTimeout, rpc_words
 from glasslet.runtime.protocols import RuntimeService
@@ -15,8 +15,11 @@ from glasslet.runtime.protocols import RuntimeService
 
 def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
     """The command, `$(NAME)` replaced with what the manifest itself says: a variable whose value comes from elsewhere
-    is empty here, one that is not in `env` stays as written."""
-    return expand_all(action.command, {entry.name: entry.value for entry in container.env})
+    is empty here, one that is not in `env` stays as written. Raises Unprobeable."""
+    try:
+        return expand_all(action.command, {entry.name: entry.value for entry in container.env})
+    except TooLong as error:
+        raise Unprobeable(f"command{error}") from None
 
 
 async def probe_exec(

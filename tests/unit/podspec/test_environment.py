@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable
+
 import pytest
 
 from glasslet.podspec.container import container_spec
-from glasslet.podspec.environment import environment, expand, expand_strictly
+from glasslet.podspec.environment import environment
 from glasslet.podspec.errors import ConfigError
+from glasslet.podspec.expansion import MAX_TEXT, MAX_TOTAL, expand, expand_strictly
 from tests.builders.podspec import container_request, pod_of
 
 
@@ -128,3 +132,71 @@ def test_values_of_files_are_taken_by_their_position_also_without_an_api_server(
     ]
     request = container_request(pod_of({"env": env}), file_keys={0: "one", 1: None})
     assert environment(request) == {"A": "one", "C": "one!"}
+
+
+def doubling(levels: int) -> list[dict[str, str]]:
+    """Variables of which each is the one before it, twice: the last has 2^levels KiB."""
+    first = {"name": "V0", "value": "x" * 1024}
+    return [first, *({"name": f"V{n}", "value": f"$(V{n - 1})$(V{n - 1})"} for n in range(1, levels + 1))]
+
+
+def refused(**fields: object) -> str:
+    with pytest.raises(ConfigError) as error:
+        container_spec(container_request(pod_of(fields)))
+    assert error.value.reason == "CreateContainerConfigError"
+    return error.value.message
+
+
+def peak_bytes(call: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_doubling_ends_at_the_longest_text_that_a_process_can_be_started_with() -> None:
+    assert refused(env=doubling(18)) == (
+        f"environment variable V7: more than {MAX_TEXT} bytes, the most that a process can be started with"
+    )
+    assert peak_bytes(lambda: refused(env=doubling(18))) < 2_000_000
+
+
+@pytest.mark.parametrize("field", ["command", "args"])
+def test_a_command_that_expands_to_more_than_a_process_can_be_started_with_is_refused(field: str) -> None:
+    env = [{"name": "A", "value": "x" * 100_000}]
+    assert refused(env=env, **{field: ["a", "$(A)$(A)"]}).startswith(f"{field}[1]: more than {MAX_TEXT} bytes")
+    wide = {field: ["$(A)"] * 10_000}
+    assert refused(env=env, **wide).startswith(f"{field}: more than {MAX_TOTAL} bytes together")
+    assert peak_bytes(lambda: refused(env=env, **wide)) < 4 * MAX_TOTAL
+
+
+def test_an_environment_is_bounded_as_a_whole() -> None:
+    env = [{"name": "A", "value": "x" * 100_000}, *({"name": f"B{n}", "value": "$(A)"} for n in range(10_000))]
+    assert refused(env=env).startswith(f"environment: more than {MAX_TOTAL} bytes together")
+
+
+def test_a_variable_that_is_set_again_counts_once() -> None:
+    env = [{"name": "A", "value": "x" * 100_000}] * 1000
+    assert environment(container_request(pod_of({"env": env})))["A"] == "x" * 100_000
+
+
+@pytest.mark.parametrize(("value", "fits"), [("x" * (MAX_TEXT - 2), True), ("x" * (MAX_TEXT - 1), False)])
+def test_name_and_value_share_the_room_of_one_text(value: str, fits: bool) -> None:
+    request = container_request(pod_of({}), envs_from=(("A", value),))
+    if fits:
+        assert environment(request) == {"A": value}
+    else:
+        with pytest.raises(ConfigError, match="environment variable A: more than"):
+            environment(request)
+
+
+def test_room_is_counted_in_bytes() -> None:
+    with pytest.raises(ConfigError, match="environment variable A: more than"):
+        environment(container_request(pod_of({}), envs_from=(("A", "ü" * (MAX_TEXT // 2)),)))
+
+
+def test_a_sub_path_expression_is_bounded_too() -> None:
+    with pytest.raises(ConfigError, match="subPathExpr: more than"):
+        expand_strictly("$(A)" * 1000, {"A": "x" * 1000})
