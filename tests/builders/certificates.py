@@ -27,16 +27,22 @@ class Authority:
         return str(path)
 
     def issue(
-        self, folder: Path, *, common_name: str = "", organizations: tuple[str, ...] = (), server: bool = False
+        self,
+        folder: Path,
+        *,
+        common_name: str = "",
+        organizations: tuple[str, ...] = (),
+        server: bool = False,
+        life: timedelta = timedelta(days=1),
     ) -> tuple[str, str]:
-        """A certificate and its key in `folder`; gives their paths."""
+        """A certificate and its key in `folder`; gives their paths. `life`: from now on."""
         folder.mkdir(exist_ok=True)
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
         if common_name:
             names.append(x509.NameAttribute(NameOID.COMMON_NAME, common_name))
         usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = self._builder(x509.Name(names), key)
+        builder = self._builder(x509.Name(names), key, life)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         (folder / "tls.crt").write_bytes(self._signed(builder))
@@ -47,11 +53,13 @@ class Authority:
         )
         return str(folder / "tls.crt"), str(folder / "tls.key")
 
-    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, life: timedelta = timedelta(days=1)
+    ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder(issuer_name=self._name, subject_name=subject, public_key=key.public_key())
         builder = builder.serial_number(x509.random_serial_number())
-        return builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
+        return builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + life)
 
     def _signed(self, builder: x509.CertificateBuilder) -> bytes:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

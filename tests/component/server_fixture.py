@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -13,6 +13,7 @@ from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.request_pipeline import Access
 from glasslet.server.routes import RouteSwitches, https_routes, metric_buckets, read_only_routes
 from glasslet.server.transport.limits import ConnectionLimits
+from glasslet.server.transport.tls import ServingTLS
 from tests.fakes.http_client import Client
 from tests.fakes.server_sources import FakeNode
 
@@ -53,9 +54,10 @@ async def serving(
     who: Access | None = None,
     switches: RouteSwitches | None = None,
     read_only: bool = False,
-    tls: ssl.SSLContext | None = None,
+    tls: ServingTLS | None = None,
     client_tls: ssl.SSLContext | None = None,
     limits: ConnectionLimits | None = None,
+    api_server: Collection[str] = (),
 ) -> AsyncIterator[Running]:
     """Serves for the body; anonymous and always allowed unless `who` says otherwise."""
     node = node or FakeNode()
@@ -69,6 +71,7 @@ async def serving(
         access=None if read_only else who or everybody(),
         tls=tls,
         limits=limits or ConnectionLimits(shutdown_seconds=0.1),
+        api_server=lambda: api_server,
     )
     await server.start()
     running = Running(server, node, client_tls)

@@ -28,6 +28,11 @@ class APIClients:
     events: HTTPAPIClient
     reviews: HTTPAPIClient
 
+    def peers(self) -> set[str]:
+        """Addresses of the API server to which connections are open."""
+        clients = (self.requests, self.heartbeats, self.events, self.reviews)
+        return {address for client in clients for address in client.peers()}
+
     async def close(self) -> None:
         """Closes all connections."""
         for client in (self.reviews, self.events, self.requests, self.heartbeats):

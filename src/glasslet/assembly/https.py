@@ -50,7 +50,7 @@ async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSS
     client_ca = configuration.authentication.x509.client_ca_file
     files = TLSFiles(certificate, key, client_ca, awaited=identity is not None)
     options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))
-    serving = ServingTLS(files=files, options=options)
+    serving = ServingTLS(files=files, options=options, clock=foundation.clock)
     if identity is not None:
         identity.on_new = lambda pair: serving.use(pair.certificate_file, pair.key_file)
     return TLSSide(serving=serving, identity=identity)
@@ -93,7 +93,7 @@ def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Acc
         fine_grained=foundation.loaded.gates.enabled("KubeletFineGrainedAuthz"),
     )
     if cluster is None:
-        return build_access(settings)
+        return build_access(settings, clock=foundation.clock)
     reviews = Reviews(
         client=cluster.clients.reviews,
         metrics=ReviewMetrics(foundation.metrics.registry),
@@ -107,4 +107,4 @@ def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Acc
         allowed_ttl=float(webhook.cache_authorized_ttl),
         denied_ttl=float(webhook.cache_unauthorized_ttl),
     )
-    return build_access(settings, reviewer=reviewer, authorizer=authorizer)
+    return build_access(settings, clock=foundation.clock, reviewer=reviewer, authorizer=authorizer)

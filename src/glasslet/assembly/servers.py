@@ -102,7 +102,8 @@ def _https(
         served=Served(https_routes(sources, _switches(foundation)), buckets, tuple(glass)),
         metrics=foundation.metrics.http,
         access=build_gatekeeper(foundation, cluster),
-        tls=tls.serving.context,
+        tls=tls.serving,
+        api_server=cluster.clients.peers if cluster is not None else tuple,
     )
 
 

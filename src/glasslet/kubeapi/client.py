@@ -278,6 +278,10 @@ class HTTPAPIClient:
             self._credentials.refused()
         return error
 
+    def peers(self) -> set[str]:
+        """Addresses of the API server, or of the proxy before it, to which connections are open."""
+        return self._connections.peers() if self._connections is not None else set()
+
     async def _connect(self, request: str) -> Connections:
         """The connections of the current identity. A new client certificate gets new ones, the old ones end."""
         try:

@@ -34,6 +34,14 @@ class Connector(aiohttp.TCPConnector):
         )
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
+    def peers(self) -> set[str]:
+        """The addresses at the other end."""
+        found = set()
+        for one in self._open():
+            with contextlib.suppress(OSError):  # it is not connected yet, or no longer
+                found.add(str(one.getpeername()[0]))
+        return found
+
     def abort(self) -> None:
         """Ends what is open, with no word to the server."""
         for one in self._open():
@@ -87,6 +95,10 @@ class Connections:
             yield
         finally:
             self._streams.discard(response)
+
+    def peers(self) -> set[str]:
+        """The addresses at the other end."""
+        return self._connector.peers()
 
     async def retire(self) -> None:
         """There is a newer identity: no new requests come; the session closes with the last one under way."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -15,6 +14,7 @@ from glasslet.server.transport.guard import ServerConnections
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.listener import Listener
 from glasslet.server.transport.sockets import listen
+from glasslet.server.transport.tls import ServingTLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,16 @@ class KubeletServer:
         served: Served,
         metrics: RequestMetrics,
         access: Access | None,
-        tls: ssl.SSLContext | None = None,
+        tls: ServingTLS | None = None,
         limits: ConnectionLimits | None = None,
+        api_server: Callable[[], Collection[str]] = tuple,
     ) -> None:
+        """`api_server`: addresses that this agent has connections to."""
         self._bind = bind
         self._tls = tls
-        self.connections = ServerConnections(limits or ConnectionLimits())
+        self.connections = ServerConnections(limits or ConnectionLimits(), api_server=api_server)
+        if tls is not None:
+            tls.on_client_ca_lost(self.connections.client_ca_lost)
         pipeline = RequestPipeline(
             routes=served.routes,
             buckets=served.buckets,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,9 +15,10 @@ from aiohttp import web
 from glasslet.server import responses
 from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
 from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below
-from glasslet.server.access.users import RequestCredentials
+from glasslet.server.access.users import ANONYMOUS, RequestCredentials
 from glasslet.server.routing import Redirect, Refusal, RouteGroup, RouteTable
-from glasslet.server.transport.guard import ServerConnections
+from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
+from glasslet.server.transport.tally import Tally
 from glasslet.telemetry.metrics.http import RequestKind
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class RequestPipeline:
         self._connections = connections
         self._metrics = metrics
         self._access = access
+        self._unauthenticated = Tally(log, logging.INFO, "Unauthenticated request")
         self._server_type = "readwrite" if access is not None else "readonly"
 
     def middleware(self) -> Any:
@@ -70,10 +71,7 @@ class RequestPipeline:
         return passes
 
     async def _guarded(self, request: web.Request, glass: Any) -> web.StreamResponse:
-        try:
-            guard = self._connections.guard_of(request.protocol)
-        except KeyError:
-            raise ConnectionResetError("the client is gone") from None
+        guard = self._guard(request)
         guard.request_started()
         if "Upgrade" in request.headers:
             guard.hold()
@@ -136,27 +134,42 @@ class RequestPipeline:
         return await found(request, {})
 
     async def _refusal(self, request: web.Request, path: str, access: Access) -> web.Response | None:
+        guard = self._guard(request)
         try:
-            user = await access.authentication.authenticate(credentials_of(request))
+            user = await access.authentication.authenticate(credentials_of(request, guard))
         except BadCredentials as refused:
-            log.info("Unauthenticated request", extra={"path": path, "reason": str(refused)})
-            return responses.plain(401, "Unauthorized")
+            self._unauthenticated.note(path=path, source=guard.source, reason=str(refused))
+            return _unauthorized()
         if user is None:
-            return responses.plain(401, "Unauthorized")
+            return _unauthorized()
         match await access.authorization.check(user, request.method, path):
             case None:
+                if user.name != ANONYMOUS.name:
+                    guard.authorized()
                 return None
             case Denied(status, body):
                 log.info("Request denied", extra={"user": user.name, "method": request.method, "path": path})
                 return responses.plain(status, body)
 
+    def _guard(self, request: web.Request) -> ConnectionGuard:
+        try:
+            return self._connections.guard_of(request.protocol)
+        except KeyError:
+            raise ConnectionResetError("the client is gone") from None
 
-def credentials_of(request: web.Request) -> RequestCredentials:
-    """What the request brings to say who asks."""
-    tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
-    certificate: Mapping[str, object] | None = tls.getpeercert() if tls is not None else None
+
+def _unauthorized() -> web.Response:
+    """The connection closes with it: a client without credentials keeps no place."""
+    response = responses.plain(401, "Unauthorized")
+    response.force_close()
+    return response
+
+
+def credentials_of(request: web.Request, guard: ConnectionGuard) -> RequestCredentials:
+    """What the request brings to authenticate with."""
     protocols = (p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
-    return RequestCredentials(certificate, bearer_token(request.headers.get("Authorization"), protocols))
+    token = bearer_token(request.headers.get("Authorization"), protocols)
+    return RequestCredentials(guard.certificate, token, guard.source)
 
 
 def metric_bucket(path: str, buckets: frozenset[str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.concurrency.clock import SystemClock
 from glasslet.identity.certificate import Subject
 from glasslet.identity.pair_store import PairStore
 from glasslet.server.transport.tls import BadTLSFile, ServingTLS, TLSFiles
@@ -36,13 +37,13 @@ def store(tmp_path: Path) -> PairStore:
 
 def awaited(store: PairStore) -> ServingTLS:
     files = TLSFiles(store.current_path, store.current_path, awaited=True)
-    return ServingTLS(files=files, options=TLSOptions())
+    return ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
 
 
 async def test_handshakes_fail_until_there_is_a_certificate(store: PairStore) -> None:
     # behaviours.md §28: "until issued TLS handshakes fail with no serving certificate"
     tls = awaited(store)
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await Client.connect(running.server.port, trusting_anybody())
         pair = store.update(*SigningAuthority().pair(NOW, NOW + timedelta(days=1), SUBJECT), now=NOW)
@@ -55,7 +56,7 @@ async def test_renewed_certificate_is_what_new_connections_see(store: PairStore)
     authority = SigningAuthority()
     store.update(*authority.pair(NOW, NOW + timedelta(days=1), SUBJECT), now=NOW)
     tls = awaited(store)
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         seen = []
         for days in (2, 3):
             client = await running.client(trusting_anybody())
@@ -69,7 +70,7 @@ async def test_renewed_certificate_is_what_new_connections_see(store: PairStore)
 async def test_damaged_pair_of_an_earlier_agent_is_as_good_as_none(store: PairStore, tmp_path: Path) -> None:
     (tmp_path / "x.pem").write_text("")
     Path(store.current_path).symlink_to(tmp_path / "x.pem")
-    async with serving(tls=awaited(store).context) as running:
+    async with serving(tls=awaited(store)) as running:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await Client.connect(running.server.port, trusting_anybody())
 
@@ -77,7 +78,7 @@ async def test_damaged_pair_of_an_earlier_agent_is_as_good_as_none(store: PairSt
 def test_awaited_pair_excuses_no_missing_client_ca(store: PairStore, tmp_path: Path) -> None:
     files = TLSFiles(store.current_path, store.current_path, str(tmp_path / "none.crt"), awaited=True)
     with pytest.raises(BadTLSFile, match="clientCAFile"):
-        ServingTLS(files=files, options=TLSOptions())
+        ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
 
 
 def test_running_agent_does_not_carry_the_cryptography_library() -> None:

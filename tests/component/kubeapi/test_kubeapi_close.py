@@ -180,3 +180,17 @@ def test_nothing_is_kept_of_connections_that_are_gone(loop: str, tmp_path: Path)
         await server.run(ask_and_break_off)
 
     assert run(loop, body) == []
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_client_knows_the_addresses_that_it_is_connected_to(loop: str, tmp_path: Path) -> None:
+    async def body() -> None:
+        async def connect(client: HTTPAPIClient) -> None:
+            assert client.peers() == set()
+            await client.get("/quick", dict[str, str])
+            assert client.peers() <= {"127.0.0.1", "::1"}
+            assert client.peers()
+
+        await Silent(tmp_path).run(connect)
+
+    run(loop, body)

@@ -7,13 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.server.access.authentication import TokenAuthenticator
+from glasslet.server.access.users import User
 from glasslet.server.routes import RouteSwitches
 from glasslet.server.transport.guard import log as guard_log
 from glasslet.server.transport.limits import ConnectionLimits
-from tests.component.server_fixture import serving
+from tests.component.server_fixture import access, serving
 from tests.fakes.server_sources import FakeLogs, FakeNode
 
+GOOD = {"Authorization": "Bearer good"}
 QUICK = ConnectionLimits(header_seconds=0.2, shutdown_seconds=0.1)
+
+
+class OneToken:
+    """Knows one token."""
+
+    async def review(self, token: str) -> User | None:
+        return User("alice") if token == "good" else None
 
 
 @pytest.fixture(autouse=True)
@@ -51,16 +61,36 @@ async def test_idle_connection_is_closed_after_its_answer() -> None:
             assert await client.ended()
 
 
-async def test_head_of_a_megabyte_is_taken_and_a_larger_one_is_431() -> None:
+async def test_head_of_a_megabyte_is_taken_from_a_known_client_and_a_larger_one_is_431() -> None:
     # behaviours.md §0: "http.max_header | 1048576 | bytes"
-    async with serving() as running:
+    async with serving(who=access(TokenAuthenticator(OneToken()))) as running:
         fits = await running.client()
-        answer = await fits.ask("GET", "/healthz", {"X": "y" * 1_000_000})
-        assert answer.status == 200
+        assert (await fits.ask("GET", "/pods", GOOD)).status == 200
+        assert (await fits.ask("GET", "/pods", {**GOOD, "X": "y" * 1_000_000})).status == 200
         large = await running.client()
-        large.writer.write(b"GET /healthz HTTP/1.1\r\nHost: node\r\n" + b"X: " + b"y" * 1_100_000)
+        assert (await large.ask("GET", "/pods", GOOD)).status == 200
+        large.writer.write(b"GET /pods HTTP/1.1\r\nHost: node\r\n" + b"X: " + b"y" * 1_100_000)
         assert (await large.head())[0] == 431
         assert running.node.metrics.registry.expose()
+
+
+async def test_head_of_a_stranger_is_64_kib_at_most() -> None:
+    async with serving(who=access(TokenAuthenticator(OneToken()))) as running:
+        fits = await running.client()
+        assert (await fits.ask("GET", "/pods", {**GOOD, "X": "y" * 60_000})).status == 200
+        large = await running.client()
+        large.writer.write(b"GET /pods HTTP/1.1\r\nHost: node\r\n" + b"X: " + b"y" * 80_000)
+        assert (await large.head())[0] == 431
+
+
+async def test_connection_without_credentials_is_closed_with_its_401() -> None:
+    async with serving(who=access(TokenAuthenticator(OneToken()))) as running:
+        for headers in ({}, {"Authorization": "Bearer bad"}):
+            client = await running.client()
+            answer = await client.ask("GET", "/pods", headers)
+            assert (answer.status, answer.headers.get("connection")) == (401, "close")
+            async with asyncio.timeout(5):
+                assert await client.ended()
 
 
 async def test_endless_head_of_small_fields_is_431() -> None:
@@ -77,11 +107,11 @@ async def test_second_request_on_a_connection_is_counted_afresh() -> None:
     async with serving() as running:
         client = await running.client()
         for _ in range(3):
-            assert (await client.ask("GET", "/healthz", {"X": "y" * 600_000})).status == 200
+            assert (await client.ask("GET", "/healthz", {"X": "y" * 40_000})).status == 200
 
 
 async def test_connections_above_the_limit_are_closed_and_the_others_work() -> None:
-    async with serving(limits=ConnectionLimits(connections=3, shutdown_seconds=0.1)) as running:
+    async with serving(limits=ConnectionLimits(connections=3, reserved=0, shutdown_seconds=0.1)) as running:
         first = [await running.client() for _ in range(3)]
         for client in first:
             assert (await client.ask("GET", "/healthz")).status == 200

@@ -10,6 +10,7 @@ import pytest
 import uvloop
 
 from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.concurrency.clock import SystemClock
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.tls import ServingTLS, TLSFiles
 from glasslet.server.transport.tls_options import TLSOptions
@@ -40,7 +41,8 @@ def test_logs_and_exec(tmp_path: Path, encrypted: bool) -> None:
     async def scene() -> None:
         authority = Authority()
         certificate, key = authority.issue(tmp_path / "server", server=True)
-        tls = ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions()).context if encrypted else None
+        served_tls = ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions(), clock=SystemClock())
+        tls = served_tls if encrypted else None
         client_tls = client_context(authority) if encrypted else None
         async with streaming_server() as runtime:
             node = FakeNode(logs=FakeLogs(_large), streams=FakeStreams(runtime.url))
@@ -65,7 +67,7 @@ def test_logs_and_exec(tmp_path: Path, encrypted: bool) -> None:
 
 def test_limits_hold() -> None:
     async def scene() -> None:
-        async with serving(limits=ConnectionLimits(connections=2, shutdown_seconds=0.1)) as running:
+        async with serving(limits=ConnectionLimits(connections=2, reserved=0, shutdown_seconds=0.1)) as running:
             first, second = await running.client(), await running.client()
             for client in (first, second):
                 assert (await client.ask("GET", "/healthz")).status == 200

@@ -14,6 +14,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.concurrency.clock import SystemClock
 from glasslet.server.access.authentication import CertificateAuthenticator
 from glasslet.server.access.users import Attributes
 from glasslet.server.transport.limits import ConnectionLimits
@@ -59,9 +60,9 @@ def client_context(authority: Authority, pair: tuple[str, str] | None = None) ->
 async def test_client_certificate_names_user_and_groups(authority: Authority, files: TLSFiles, tmp_path: Path) -> None:
     rules = Everyone()
     pair = authority.issue(tmp_path / "client", common_name="kube-apiserver", organizations=("a", "b"))
-    tls = ServingTLS(files=files, options=TLSOptions())
-    who = access(CertificateAuthenticator(), authorizer=rules)
-    async with serving(who=who, tls=tls.context) as running:
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
+    who = access(CertificateAuthenticator(SystemClock()), authorizer=rules)
+    async with serving(who=who, tls=tls) as running:
         answer = await (await running.client(client_context(authority, pair))).ask("GET", "/pods")
     assert answer.status == 200
     assert (rules.asked[0].user.name, rules.asked[0].user.groups) == (
@@ -71,16 +72,16 @@ async def test_client_certificate_names_user_and_groups(authority: Authority, fi
 
 
 async def test_no_client_certificate_is_401(authority: Authority, files: TLSFiles) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions())
-    async with serving(who=access(CertificateAuthenticator()), tls=tls.context) as running:
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
+    async with serving(who=access(CertificateAuthenticator(SystemClock())), tls=tls) as running:
         answer = await (await running.client(client_context(authority))).ask("GET", "/pods")
     assert answer.status == 401
 
 
 async def test_certificate_without_a_common_name_is_401(authority: Authority, files: TLSFiles, tmp_path: Path) -> None:
     pair = authority.issue(tmp_path / "client", organizations=("system:masters",))
-    tls = ServingTLS(files=files, options=TLSOptions())
-    async with serving(who=access(CertificateAuthenticator(), anonymous=True), tls=tls.context) as running:
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
+    async with serving(who=access(CertificateAuthenticator(SystemClock()), anonymous=True), tls=tls) as running:
         answer = await (await running.client(client_context(authority, pair))).ask("GET", "/pods")
     assert answer.status == 401
 
@@ -96,8 +97,8 @@ async def test_wrong_client_certificate_gets_nothing(
 ) -> None:
     signer = Authority("other") if kind == "other authority" else authority
     pair = signer.issue(tmp_path / "client", common_name="mallory", server=kind == "server certificate")
-    tls = ServingTLS(files=files, options=TLSOptions())
-    async with serving(who=access(CertificateAuthenticator(), anonymous=True), tls=tls.context) as running:
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
+    async with serving(who=access(CertificateAuthenticator(SystemClock()), anonymous=True), tls=tls) as running:
         with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await ask_for_pods(running, client_context(authority, pair))
 
@@ -105,9 +106,9 @@ async def test_wrong_client_certificate_gets_nothing(
 async def test_changed_certificate_serves_new_connections(
     authority: Authority, files: TLSFiles, tmp_path: Path
 ) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     other = Authority("next")
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         old = await running.client(client_context(authority))
         other.issue(tmp_path / "server", server=True)
         assert tls.refresh()
@@ -120,10 +121,10 @@ async def test_changed_client_ca_is_what_new_connections_are_checked_against(
     authority: Authority, files: TLSFiles, tmp_path: Path
 ) -> None:
     # config-fields.md: "verification follows later changes of the file"
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     other = Authority("next")
     pair = other.issue(tmp_path / "client", common_name="bob")
-    async with serving(who=access(CertificateAuthenticator()), tls=tls.context) as running:
+    async with serving(who=access(CertificateAuthenticator(SystemClock())), tls=tls) as running:
         other.write(Path(files.client_ca))
         assert tls.refresh()
         answer = await (await running.client(client_context(authority, pair))).ask("GET", "/pods")
@@ -133,19 +134,19 @@ async def test_changed_client_ca_is_what_new_connections_are_checked_against(
 async def test_unusable_change_leaves_the_old_certificate(
     authority: Authority, files: TLSFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     Path(files.certificate).write_text("half a file")
     assert not tls.refresh()
     assert "Serving certificate not reloaded" in caplog.text
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         assert (await (await running.client(client_context(authority))).ask("GET", "/healthz")).status == 200
 
 
 async def test_old_tls_version_is_refused(authority: Authority, files: TLSFiles) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions(min_version="VersionTLS13"))
+    tls = ServingTLS(files=files, options=TLSOptions(min_version="VersionTLS13"), clock=SystemClock())
     old = client_context(authority)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await Client.connect(running.server.port, old)
         assert (await (await running.client(client_context(authority))).ask("GET", "/healthz")).status == 200
@@ -153,28 +154,28 @@ async def test_old_tls_version_is_refused(authority: Authority, files: TLSFiles)
 
 async def test_cipher_suites_of_the_configuration_are_the_only_ones(authority: Authority, files: TLSFiles) -> None:
     suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
-    tls = ServingTLS(files=files, options=TLSOptions(cipher_suites=(suite,)))
+    tls = ServingTLS(files=files, options=TLSOptions(cipher_suites=(suite,)), clock=SystemClock())
     context = client_context(authority)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
-    async with serving(tls=tls.context) as running:
+    async with serving(tls=tls) as running:
         client = await running.client(context)
         assert client.writer.get_extra_info("cipher")[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
 
 
 async def test_handshake_that_is_not_made_is_given_up(files: TLSFiles) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     limits = ConnectionLimits(handshake_seconds=0.2, shutdown_seconds=0.1)
-    async with serving(tls=tls.context, limits=limits) as running:
+    async with serving(tls=tls, limits=limits) as running:
         client = await running.client()
         async with asyncio.timeout(60):
             assert await client.ended()
 
 
 async def test_exec_passes_through_tls(authority: Authority, files: TLSFiles) -> None:
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     async with streaming_server() as runtime:
         node = FakeNode(streams=FakeStreams(runtime.url))
-        async with serving(node, tls=tls.context, client_tls=client_context(authority)) as running:
+        async with serving(node, tls=tls, client_tls=client_context(authority)) as running:
             client = await running.client()
             asking = asyncio.ensure_future(client.ask("POST", "/exec/default/web/main?output=1", SPDY))
             session = await runtime.session()
@@ -192,9 +193,9 @@ async def test_logs_stream_through_tls(authority: Authority, files: TLSFiles) ->
         for _ in range(20):
             yield b"x" * 524288
 
-    tls = ServingTLS(files=files, options=TLSOptions())
+    tls = ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
     node = FakeNode(logs=FakeLogs(large))
-    async with serving(node, tls=tls.context, client_tls=client_context(authority)) as running:
+    async with serving(node, tls=tls, client_tls=client_context(authority)) as running:
         answer = await (await running.client()).ask("GET", "/containerLogs/default/web/main")
     assert (len(answer.body), answer.complete) == (20 * 524288, True)
 
@@ -203,7 +204,7 @@ async def test_logs_stream_through_tls(authority: Authority, files: TLSFiles) ->
 def test_file_that_cannot_be_loaded_is_named(files: TLSFiles, broken: str) -> None:
     Path(getattr(files, broken)).unlink()
     with pytest.raises(BadTLSFile, match=Path(getattr(files, broken)).name):
-        ServingTLS(files=files, options=TLSOptions())
+        ServingTLS(files=files, options=TLSOptions(), clock=SystemClock())
 
 
 async def test_own_certificate_is_made_as_the_go_kubelet_makes_it(tmp_path: Path) -> None:
@@ -227,14 +228,14 @@ async def test_own_certificate_is_made_as_the_go_kubelet_makes_it(tmp_path: Path
     again = await ServingPair(certificate="", key="", cert_dir=str(pki), host="node-1").files()
     assert x509.load_pem_x509_certificates(Path(again[0]).read_bytes())[0] == leaf
     assert sorted(path.name for path in pki.iterdir()) == ["kubelet.crt", "kubelet.key"]
-    ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions())
+    ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions(), clock=SystemClock())
 
 
 async def test_a_pair_that_was_begun_is_waited_for(tmp_path: Path) -> None:
     pair = ServingPair(certificate="", key="", cert_dir=str(tmp_path), host="node-1")
     pair.begin()
     certificate, key = await pair.files()
-    ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions())
+    ServingTLS(files=TLSFiles(certificate, key), options=TLSOptions(), clock=SystemClock())
 
 
 def test_a_configured_pair_is_not_made(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from glasslet.concurrency.clock import Clock
 from glasslet.server.access.users import ANONYMOUS, AUTHENTICATED, RequestCredentials, User
 
 PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io."
@@ -28,23 +29,22 @@ class Authenticator(Protocol):
 class CertificateAuthenticator:
     """The subject of a client certificate: its common name is the user, its organisations are the groups.
 
-    The TLS handshake has already verified the certificate against the client CA."""
+    The TLS handshake verified the certificate against the client CA. Whether it still counts is checked per request."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
 
     async def authenticate(self, credentials: RequestCredentials) -> User | None:
-        """The user; None without a certificate."""
-        if not credentials.certificate:
+        """The user; None without a certificate. Raises BadCredentials."""
+        certificate = credentials.certificate
+        if certificate is None:
             return None
-        names = list(_subject(credentials.certificate.get("subject")))
-        common = [value for kind, value in names if kind == "commonName"]
+        if problem := certificate.problem(self._clock.now()):
+            raise BadCredentials(problem)
+        common = [value for kind, value in certificate.names if kind == "commonName"]
         if not common:
             raise BadCredentials("the client certificate has no common name")
-        return User(common[-1], tuple(value for kind, value in names if kind == "organizationName"))
-
-
-def _subject(subject: object) -> Iterable[tuple[str, str]]:
-    if isinstance(subject, tuple):
-        for rdn in subject:
-            yield from rdn
+        return User(common[-1], tuple(value for kind, value in certificate.names if kind == "organizationName"))
 
 
 class TokenReviewer(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from glasslet.concurrency.clock import Clock
 from glasslet.server.access.authentication import (
     AuthenticationChain,
     Authenticator,
@@ -34,10 +35,14 @@ class BadAccessSetting(ValueError):
 
 
 def build_access(
-    settings: AccessSettings, *, reviewer: TokenReviewer | None = None, authorizer: Authorizer | None = None
+    settings: AccessSettings,
+    *,
+    clock: Clock,
+    reviewer: TokenReviewer | None = None,
+    authorizer: Authorizer | None = None,
 ) -> Access:
     """Without an API server there is no `reviewer` and no `authorizer`. Raises BadAccessSetting."""
-    ways: list[Authenticator] = [CertificateAuthenticator()] if settings.client_certificates else []
+    ways: list[Authenticator] = [CertificateAuthenticator(clock)] if settings.client_certificates else []
     if settings.webhook_tokens:
         if reviewer is None:
             raise BadAccessSetting("no client provided, cannot use webhook authentication")

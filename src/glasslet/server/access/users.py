@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 AUTHENTICATED = "system:authenticated"
 
@@ -33,8 +34,35 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestCredentials:
-    """What a request brings. `certificate`: the verified client certificate as `SSLSocket.getpeercert()` gives it."""
+class ClientCertificate:
+    """A client certificate that the TLS handshake verified.
 
-    certificate: Mapping[str, object] | None = None
+    `names`: its subject, in order. `ca_holds`: false once a client CA that counted then no longer does. `resumed`: the
+    session was verified in an earlier connection."""
+
+    names: tuple[tuple[str, str], ...]
+    not_before: datetime
+    not_after: datetime
+    ca_holds: Callable[[], bool] = lambda: True
+    resumed: bool = False
+
+    def problem(self, now: datetime) -> str:
+        """Why it does not count now; empty if it does."""
+        if now > self.not_after:
+            return f"the client certificate expired at {self.not_after:%Y-%m-%dT%H:%M:%SZ}"
+        if now < self.not_before:
+            return f"the client certificate is not valid before {self.not_before:%Y-%m-%dT%H:%M:%SZ}"
+        if not self.ca_holds():
+            return "the client CA was replaced after the client certificate was verified"
+        if self.resumed:
+            return "the client certificate was verified in another connection"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCredentials:
+    """What a request brings. `source`: the client's address."""
+
+    certificate: ClientCertificate | None = None
     token: str | None = field(default=None, repr=False)
+    source: str = ""

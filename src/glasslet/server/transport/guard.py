@@ -10,10 +10,15 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Collection
 from typing import Protocol, cast
 
+from glasslet.server.access.users import ClientCertificate
 from glasslet.server.transport.limits import ConnectionLimits
+from glasslet.server.transport.places import Place, Places
+from glasslet.server.transport.tally import Tally
+from glasslet.server.transport.tls import Handshake
 
 log = logging.getLogger(__name__)
 
@@ -39,29 +44,26 @@ class ByteReceiver(Protocol):
 
 
 class ServerConnections:
-    """The open connections of one listener."""
+    """The connections of one listener. `api_server`: addresses that this agent has connections to."""
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: ConnectionLimits, *, api_server: Callable[[], Collection[str]] = tuple) -> None:
         self.limits = limits
+        self.places = Places(limits, now=lambda: asyncio.get_running_loop().time(), api_server=api_server)
+        self.evicted = Tally(log, logging.WARNING, "Connection closed for a newer one, too many are open")
+        self.late = Tally(log, logging.INFO, "Connection closed, no request came in time")
+        self.large = Tally(log, logging.INFO, "Request refused, its head is too large")
         self._guards: dict[object, ConnectionGuard] = {}
 
     def __len__(self) -> int:
         return len(self._guards)
 
-    def protocol_factory(self, inner: Callable[[], asyncio.Protocol]) -> Callable[[], ConnectionGuard]:
-        """A factory of guarded protocols."""
-        return lambda: ConnectionGuard(inner(), self)
-
     def guard_of(self, inner: object) -> ConnectionGuard:
         """The guard around this protocol of aiohttp's (`request.protocol`). Raises KeyError once it is closed."""
         return self._guards[inner]
 
-    def add(self, inner: object, guard: ConnectionGuard) -> bool:
-        """Counts a connection; False if there are too many."""
-        if len(self._guards) >= self.limits.connections:
-            return False
+    def add(self, inner: object, guard: ConnectionGuard) -> None:
+        """Notes an open connection."""
         self._guards[inner] = guard
-        return True
 
     def remove(self, inner: object) -> None:
         """Forgets a connection."""
@@ -72,6 +74,13 @@ class ServerConnections:
         for guard in list(self._guards.values()):
             guard.cut(reason)
 
+    def client_ca_lost(self) -> None:
+        """Ends the connections whose client certificate was verified by a CA that no longer counts."""
+        for guard in list(self._guards.values()):
+            if guard.certificate is not None and not guard.certificate.ca_holds():
+                guard.cut("the client CA was replaced")
+                guard.abort()
+
     def abort_all(self) -> None:
         """Resets what is still open."""
         for guard in list(self._guards.values()):
@@ -81,7 +90,14 @@ class ServerConnections:
 class ConnectionGuard(asyncio.Protocol):
     """One connection. Heads are counted from the end of one answer to the start of the next request's handling."""
 
-    def __init__(self, inner: asyncio.Protocol, connections: ServerConnections) -> None:
+    def __init__(
+        self, inner: asyncio.Protocol, connections: ServerConnections, *, source: str, handshake: Handshake | None
+    ) -> None:
+        """`source`: the client's address. `handshake`: None without TLS."""
+        self.source = source
+        self.certificate: ClientCertificate | None = None
+        self._handshake = handshake
+        self._place: Place | None = None
         self._inner = inner
         self._connections = connections
         self._limits = connections.limits
@@ -96,7 +112,39 @@ class ConnectionGuard(asyncio.Protocol):
         self._refused = False
         self._inner_connected = False
 
-    # What a handler may ask.
+    # For the listener.
+
+    @property
+    def tls_context(self) -> ssl.SSLContext | None:
+        """The context of the handshake; None without TLS."""
+        return self._handshake.context if self._handshake is not None else None
+
+    def admit(self, close: Callable[[], None]) -> bool:
+        """Takes a place; False if there is none. `close` ends the connection as long as its handshake is not done."""
+
+        def evict() -> None:
+            self._connections.evicted.note(source=self.source)
+            if self._transport is not None:
+                self._transport.abort()
+            else:
+                close()
+
+        self._place = self._connections.places.take(self.source, evict)
+        return self._place is not None
+
+    def leave(self) -> None:
+        """Gives the place back."""
+        if self._place is not None:
+            self._connections.places.leave(self._place)
+
+    # For the handling of requests.
+
+    def authorized(self) -> None:
+        """A request of a named user was authorized: the connection is known from now on."""
+        assert self._place is not None
+        self._connections.places.prove(self._place)
+        if self.certificate is not None:
+            self._connections.places.learn_api_server(self.source)
 
     def request_started(self) -> None:
         """A request's head is complete and its handling begins."""
@@ -151,11 +199,12 @@ class ConnectionGuard(asyncio.Protocol):
         """A client is there (for TLS: the handshake is done)."""
         # Not isinstance: the transports of uvloop are no subclasses.
         self._transport = cast("asyncio.Transport", transport)
-        if not self._connections.add(self._inner, self):
-            log.warning("Connection refused, too many are open", extra={"limit": self._limits.connections})
-            self._refused = True
-            self._transport.abort()
-            return
+        if self._handshake is not None:
+            connection = transport.get_extra_info("ssl_object")
+            self.certificate = self._handshake.certificate(connection, transport.get_extra_info("peercert"))
+        if self.certificate is not None and self._place is not None:
+            self._connections.places.prove(self._place)
+        self._connections.add(self._inner, self)
         _keep_alive(self._transport)
         self._inner_connected = True
         self._inner.connection_made(transport)
@@ -167,7 +216,7 @@ class ConnectionGuard(asyncio.Protocol):
             self._receiver.data_received(data)
         elif self._held is not None:
             self._held += data
-            if len(self._held) > self._limits.header_bytes:
+            if len(self._held) > self._header_bytes:
                 self.abort()
         elif not self._refused and (self._in_request or self._head_fits(data)):
             self._inner.data_received(data)
@@ -182,6 +231,7 @@ class ConnectionGuard(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._cancel_timer()
+        self.leave()
         self._transport = None
         if self._receiver is not None:
             self._receiver.connection_lost(exc)
@@ -204,14 +254,19 @@ class ConnectionGuard(asyncio.Protocol):
             self._start_timer()
         self._head_bytes += len(data)
         self._find_early(data)
-        if self._head_bytes <= self._limits.header_bytes + _SLACK:
+        if self._head_bytes <= self._header_bytes + _SLACK:
             return True
-        log.info("Request refused, its head is too large", extra={"limit_bytes": self._limits.header_bytes})
+        self._connections.large.note(limit_bytes=self._header_bytes, source=self.source)
         self._refused = True
         assert self._transport is not None
         self._transport.write(_TOO_LARGE)
         self._transport.close()
         return False
+
+    @property
+    def _header_bytes(self) -> int:
+        known = self._place is not None and self._place.known
+        return self._limits.header_bytes if known else self._limits.stranger_header_bytes
 
     def _find_early(self, data: bytes) -> None:
         """Keeps what follows the head: a client may begin to speak the new protocol before the old one has answered."""
@@ -236,7 +291,7 @@ class ConnectionGuard(asyncio.Protocol):
             self._timer = None
 
     def _head_too_slow(self) -> None:
-        log.info("Connection closed, no request came in time", extra={"limit_seconds": self._limits.header_seconds})
+        self._connections.late.note(limit_seconds=self._limits.header_seconds, source=self.source)
         self.abort()
 
 

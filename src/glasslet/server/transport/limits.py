@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Times in seconds, sizes in bytes."""
+    """Times in seconds, sizes in bytes. Strangers and known connections: see `places`."""
 
     header_bytes: int = 1 << 20
-    """http.max_header: larger request heads get 431."""
+    """http.max_header: larger request heads of known connections get 431."""
+    stranger_header_bytes: int = 65536
+    """Ours: larger request heads of strangers get 431."""
     idle_seconds: float = 90.0
-    """http.idle_timeout: a connection that asks nothing is closed."""
+    """http.idle_timeout: a connection without a request is closed."""
     write_seconds: float = 14400.0
     """http.write_timeout: no answer takes longer, followed logs included; upgraded connections are exempt."""
     header_seconds: float = 30.0
@@ -20,7 +22,15 @@ class ConnectionLimits:
     handshake_seconds: float = 10.0
     """Ours: time for the TLS handshake."""
     connections: int = 4096
-    """Ours: more at once are closed as they come; the file descriptors are the agent's, too."""
+    """Ours: all connections together; the file descriptors are the agent's, too."""
+    known_per_source: int = 512
+    """Ours: known connections from one source address."""
+    strangers: int = 1024
+    """Ours: strangers together."""
+    strangers_per_source: int = 64
+    """Ours: strangers from one source address."""
+    reserved: int = 256
+    """Ours: of `connections` and of `strangers`, places that only the API server's addresses may take."""
     stream_idle_seconds: float = 14400.0
     """An exec, attach or port-forward session that carries no byte for this long is cut."""
     shutdown_seconds: float = 2.0

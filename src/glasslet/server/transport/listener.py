@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import socket
-import ssl
 
 from aiohttp import web
 
-from glasslet.server.transport.guard import ServerConnections
+from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
+from glasslet.server.transport.tally import Tally
+from glasslet.server.transport.tls import ServingTLS
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+"""Connections accepted before the event loop goes on with its other work."""
+_NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_PAUSE_SECONDS = 1.0
 
 
 class Listener:
-    """Serves from `start` to `stop`. The socket is already listening; it is closed with the listener."""
+    """Serves from `start` to `stop`. The socket is already listening; it is closed with the listener.
+
+    It accepts by itself, so that a connection is counted, and has its source address, before its TLS handshake."""
 
     def __init__(
         self,
@@ -20,14 +32,16 @@ class Listener:
         app: web.Application,
         sock: socket.socket,
         connections: ServerConnections,
-        tls: ssl.SSLContext | None = None,
+        tls: ServingTLS | None = None,
     ) -> None:
         self._app = app
         self._sock = sock
         self._connections = connections
         self._tls = tls
         self._runner: web.AppRunner | None = None
-        self._server: asyncio.Server | None = None
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        self._refused = Tally(log, logging.WARNING, "Connection refused, too many are open")
 
     @property
     def port(self) -> int:
@@ -40,7 +54,7 @@ class Listener:
         self._runner = web.AppRunner(
             self._app,
             access_log=None,
-            # Answers end when nobody takes them any more: a followed log would otherwise be read for ever.
+            # An answer ends when its client is gone: otherwise a followed log would be read without end.
             handler_cancellation=True,
             keepalive_timeout=limits.idle_seconds,
             shutdown_timeout=limits.shutdown_seconds,
@@ -49,22 +63,83 @@ class Listener:
             lingering_time=1.0,
         )
         await self._runner.setup()
-        inner = self._runner.server
-        assert inner is not None
-        self._server = await asyncio.get_running_loop().create_server(
-            self._connections.protocol_factory(inner),
-            sock=self._sock,
-            ssl=self._tls,
-            ssl_handshake_timeout=limits.handshake_seconds if self._tls else None,
-            ssl_shutdown_timeout=1.0 if self._tls else None,
-        )
+        self._accept_from_now_on()
 
     async def stop(self) -> None:
         """Stops accepting, waits for answers under way for a moment, then resets what is left."""
-        if self._server is not None:
-            self._server.close()
+        asyncio.get_running_loop().remove_reader(self._sock)
+        if self._pause is not None:
+            self._pause.cancel()
+        for handshake in self._handshakes:
+            handshake.cancel()
+        await asyncio.gather(*self._handshakes, return_exceptions=True)
         self._connections.cut_streams("the kubelet ended the stream")
         if self._runner is not None:
             await self._runner.cleanup()
         self._connections.abort_all()
         self._sock.close()
+
+    def _accept_from_now_on(self) -> None:
+        self._pause = None
+        asyncio.get_running_loop().add_reader(self._sock, self._accept)
+
+    def _accept(self) -> None:
+        """Accepts what waits, as much as fits between other work."""
+        for _ in range(_AT_ONCE):
+            try:
+                sock, address = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _NO_RESOURCES:
+                    raise
+                log.error("No connections accepted for a moment", extra={"error": str(error)})
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(self._sock)
+                self._pause = loop.call_later(_PAUSE_SECONDS, self._accept_from_now_on)
+                return
+            self._welcome(sock, address[0])
+
+    def _welcome(self, sock: socket.socket, source: str) -> None:
+        sock.setblocking(False)
+        handshake = self._tls.handshake() if self._tls is not None else None
+        assert self._runner is not None
+        assert self._runner.server is not None
+        guard = ConnectionGuard(self._runner.server(), self._connections, source=source, handshake=handshake)
+        if not guard.admit(lambda: _shut(sock)):
+            self._refused.note(source=source)
+            sock.close()
+            return
+        task = asyncio.create_task(self._shake_hands(sock, guard), name=f"connection from {source}")
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
+
+    async def _shake_hands(self, sock: socket.socket, guard: ConnectionGuard) -> None:
+        """Ends with the TLS handshake; from then on the guard has the connection."""
+        limits = self._connections.limits
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: guard,
+                sock,
+                ssl=guard.tls_context,
+                ssl_handshake_timeout=limits.handshake_seconds if guard.tls_context else None,
+                ssl_shutdown_timeout=1.0 if guard.tls_context else None,
+            )
+        except OSError as error:
+            # The client's fault: no TLS, another CA, too slow, gone.
+            log.debug("Handshake failed", extra={"source": guard.source, "error": str(error)})
+            guard.leave()
+            sock.close()
+        except BaseException:
+            guard.leave()
+            sock.close()
+            raise
+
+
+def _shut(sock: socket.socket) -> None:
+    """Ends a connection under its handshake, which fails then."""
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        # The client was quicker.
+        return

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from glasslet.concurrency.clock import SystemClock
 from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
 from glasslet.server.access.authorization import subresources
 from glasslet.server.access.policy import AccessSettings, BadAccessSetting, build_access
@@ -110,7 +111,7 @@ def settings(**changes: Any) -> AccessSettings:
 )
 def test_judge_that_is_not_there_is_an_error_at_start(changes: dict[str, object], message: str) -> None:
     with pytest.raises(BadAccessSetting, match=message):
-        build_access(settings(**changes))
+        build_access(settings(**changes), clock=SystemClock())
 
 
 async def test_webhook_mode_asks_the_given_judge() -> None:
@@ -118,9 +119,9 @@ async def test_webhook_mode_asks_the_given_judge() -> None:
         async def allows(self, attributes: Attributes) -> bool:
             return False
 
-    access = build_access(settings(mode="Webhook"), authorizer=Never())
+    access = build_access(settings(mode="Webhook"), clock=SystemClock(), authorizer=Never())
     assert await access.authorization.check(ALICE, "GET", "/pods") is not None
 
 
 async def test_nothing_configured_lets_nobody_in() -> None:
-    assert await build_access(settings()).authentication.authenticate(RequestCredentials()) is None
+    assert await build_access(settings(), clock=SystemClock()).authentication.authenticate(RequestCredentials()) is None
