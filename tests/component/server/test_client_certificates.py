@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.concurrency.clock import SystemClock
 from glasslet.server.access.authentication import CertificateAuthenticator
-from glasslet.server.protocols import PodLogOptions
 from glasslet.server.transport.tls import ServingTLS, TLSFiles
 from glasslet.server.transport.tls_options import TLSOptions
 from tests.builders.certificates import Authority
