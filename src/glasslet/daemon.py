@@ -17,15 +17,14 @@ import uvloop
 
 from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import ClusterSide, build_cluster_side, pod_cidr_services, report_node_notices
-from glasslet.assembly.devices import DeviceSide
+from glasslet.assembly.devices import build_devices
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
-from glasslet.assembly.health import Vitals, find_service_manager
-from glasslet.assembly.pod_resources import build_pod_resources
 from glasslet.assembly.pods import PodSide, build_pod_side, find_host_ips
 from glasslet.assembly.runtime import RuntimeSide, build_runtime_side, connect_runtime
-from glasslet.assembly.servers import ServerSide, build_servers
+from glasslet.assembly.servers import ServerSide, add_vitals, build_pod_resources, build_servers, find_service_manager
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.sources import build_desired
+from glasslet.assembly.stats import build_stats
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
@@ -35,6 +34,7 @@ from glasslet.server.healthz import HealthzServer
 from glasslet.server.protocols import PING
 from glasslet.server.startup import Startup
 from glasslet.server.transport.serving_certificate import ServingPair
+from glasslet.server.vitals import Vitals, log_check
 from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
 from glasslet.version import KUBELET_VERSION
 
@@ -67,7 +67,7 @@ async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: Logging)
 
 async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> None:
     foundation = build_foundation(loaded, serving_pair)
-    startup, vitals = Startup(), Vitals()
+    startup, vitals = Startup(), Vitals(log_check(log.problem))
     manager = find_service_manager(foundation, vitals)
     watchdog = {"watchdog": manager.run} if manager is not None else {}
     async with _connections(foundation), _always(foundation, startup, watchdog), AsyncExitStack() as layers:
@@ -83,7 +83,7 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
         layers.push_async_callback(connection.close)
         runtime = build_runtime_side(foundation, connection)
         desired = build_desired(foundation)
-        devices = DeviceSide(foundation, runtime, all_pods_known=desired.ready)
+        devices = build_devices(foundation, runtime, all_pods_known=desired.ready)
         cluster = build_cluster_side(foundation, runtime, devices)
         driver = await find_cgroup_driver(foundation, connection.runtime)
         sides = Sides(
@@ -96,8 +96,8 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> Non
         )
         report_node_notices(foundation)
         pods = build_pod_side(sides, driver)
-        servers = await build_servers(sides, pods, log)
-        vitals.checks = servers.vital
+        add_vitals(vitals, foundation, pods)
+        servers = await build_servers(sides, pods, build_stats(foundation, runtime, pods), vitals, log)
         await _manage_pods(foundation, runtime, pods, servers, layers)
         await _listen_to_sources(foundation, runtime, pods, cluster, layers)
         startup.finished()
@@ -118,7 +118,7 @@ async def _manage_pods(
     await layers.enter_async_context(running(observation))
     await layers.enter_async_context(running(pods.configuration.services))
     await pods.cgroups.start()
-    pods.devices.start()
+    pods.devices.manager.start()
     await layers.enter_async_context(running(pods.devices.services))
     probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
     work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}

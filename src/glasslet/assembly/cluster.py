@@ -68,12 +68,13 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
             metrics=foundation.metrics.node_start,
         ),
         contributions=Contributions(
-            devices=devices.of_node,
-            reset_extended=devices.none_known,
+            devices=devices.offers.resources,
+            # Without a checkpoint this machine is new under an old name.
+            reset_extended=lambda: not devices.file.exists(),
             volumes_in_use=partial(volumes_in_use, foundation.root),
         ),
     )
-    devices.tell(node.wake)
+    devices.manager.subscribe(node.wake)
     return ClusterSide(clients=clients, node=node, facts=facts)
 
 

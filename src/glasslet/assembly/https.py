@@ -52,7 +52,7 @@ async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSS
     options = TLSOptions(configuration.tls_min_version, tuple(configuration.tls_cipher_suites))
     serving = ServingTLS(files=files, options=options, clock=foundation.clock)
     if identity is not None:
-        identity.on_new = lambda pair: serving.use(pair.certificate_file, pair.key_file)
+        identity.subscribe(lambda pair: serving.use(pair.certificate_file, pair.key_file))
     return TLSSide(serving=serving, identity=identity)
 
 

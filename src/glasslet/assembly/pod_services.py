@@ -27,7 +27,7 @@ def build_pod_services(sides: Sides, parts: PodParts, allocations: Allocations) 
         node=parts.needs.node,
         data=parts.configuration.data,
         handlers=build_runtime_handlers(sides.foundation, runtime, parts.files),
-        devices=sides.devices.pods,
+        devices=sides.devices.manager,
         network_error=runtime.conditions.network_error,
         cgroup_lost=parts.cgroups.lost,
         allocations=allocations,

@@ -1,71 +1,102 @@
-"""The servers: HTTPS, read-only port, local socket. The health port is older than all of them: see `daemon.py`."""
+"""Builds what answers: HTTPS port, read-only port, local socket, pod resources API; and the checks of health."""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from glasslet.answers.states import WorkerState
 from glasslet.api.object import PodUID
-from glasslet.api.pod_origin import is_static
+from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.glass import build_glass
-from glasslet.assembly.health import own_checks, runtime_check
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sides import Sides
-from glasslet.assembly.stats import build_stats
+from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.devices.pod_resources import BURST, QPS, SOCKET, DeviceBooks, PodResources, PodsOfNode
+from glasslet.devices.registration import registration_problem
+from glasslet.devices.unix_server import UnixServer
+from glasslet.exchange.finality import has_ended
 from glasslet.glass.routes import network_routes, socket_routes
+from glasslet.pods.upkeep.pod_counts import pod_counts
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
+from glasslet.server.handlers.health import syncloop_check
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.node_pods import NodePods
 from glasslet.server.protocols import HealthCheck
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
 from glasslet.server.sessions import RuntimeSessions
 from glasslet.server.transport.unix_socket import UnixSocketServer
+from glasslet.server.vitals import Vitals, runtime_check
+from glasslet.stats.node_stats import NodeStats
 from glasslet.telemetry.logging_setup import Logging
 from glasslet.telemetry.metrics.pods import PodCounts
+
+if TYPE_CHECKING:
+    from glasslet.host.service_manager import ServiceManager
+
+
+_LIVING = (WorkerState.SYNCING, WorkerState.TERMINATING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSide:
-    """What listens. `services` keep its certificates fresh; `vital`: the checks of the agent itself."""
+    """What listens. `services` keep its certificates fresh."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]
     services: Mapping[str, Callable[[], Awaitable[None]]]
-    vital: tuple[HealthCheck, ...]
 
 
-async def build_servers(sides: Sides, pods: PodSide, logging: Logging) -> ServerSide:
+def find_service_manager(foundation: Foundation, vitals: Vitals) -> ServiceManager | None:
+    """The service manager that started the agent and wants to be notified, if there is one. Raises BadWatchdog."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return None
+    from glasslet.host.service_manager import ServiceManager, watchdog_period
+
+    watched = foundation.loaded.gates.enabled("SystemdWatchdog")
+    return ServiceManager(
+        address=address,
+        period=watchdog_period(os.environ) if watched else None,
+        problem=vitals.problem,
+        recorder=foundation.record,
+    )
+
+
+def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
+    """The checks of housekeeping and of the socket at which device plugins register."""
+    turned_at, registration = lambda: pods.housekeeping.turned_at, pods.devices.registration
+    vitals.add(
+        syncloop_check(turned_at, foundation.clock.monotonic, foundation.configuration.sync_frequency),
+        HealthCheck("device-plugin", lambda: registration_problem(registration.problem)),
+    )
+
+
+async def build_servers(sides: Sides, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: Logging) -> ServerSide:
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
     glass = build_glass(sides, pods, logs)
-    foundation.metrics.count_pods(_counts(runtime, pods))
-    own = own_checks(
-        logging.problem,
-        lambda: pods.housekeeping.turned_at,
-        foundation.clock.monotonic,
-        foundation.configuration.sync_frequency,
-    )
-    vital = (*own, HealthCheck("device-plugin", pods.devices.problem))
+    foundation.metrics.count_pods(lambda: _counts(runtime, pods))
     sources = Sources(
         pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=_status_of(pods)),
         logs=logs,
         configz=_configz(foundation),
         metrics=foundation.metrics,
-        checks=(*vital, runtime_check(runtime.observed.health_problem)),
+        checks=(*vitals.checks, runtime_check(runtime.observed.health_problem)),
         streams=RuntimeSessions(runtime=runtime.connection.runtime, observed=runtime.observed.get),
-        stats=build_stats(foundation, runtime, pods),
+        stats=stats,
         checkpoints=_checkpoints(foundation, runtime),
         set_verbosity=logging.set_verbosity,
     )
@@ -81,7 +112,28 @@ async def build_servers(sides: Sides, pods: PodSide, logging: Logging) -> Server
         listening.append(_https(foundation, cluster, tls, sources, routes))
     if configuration.read_only_port:
         listening.append(_read_only(foundation, sources))
-    return ServerSide(listening=tuple(listening), services=tls.services if tls is not None else {}, vital=vital)
+    return ServerSide(listening=tuple(listening), services=tls.services if tls is not None else {})
+
+
+def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
+    """The server of both versions of the pod resources API."""
+    gates = foundation.loaded.gates
+    bucket = TokenBucket(rate=QPS, burst=BURST)
+    service = PodResources(
+        pods=PodsOfNode(wanted=pods.desired.all, active=lambda: _active(pods)),
+        devices=DeviceBooks(pods.devices.manager, pods.devices.offers),
+        metrics=foundation.metrics.pod_resources,
+        over_limit=lambda: not bucket.take(foundation.clock.monotonic()),
+        active_only=gates.enabled("KubeletPodResourcesListUseActivePods"),
+        get_served=gates.enabled("KubeletPodResourcesGet"),
+    )
+    path = f"{foundation.root.root_dir}/{SOCKET}"
+    return UnixServer(path=path, handlers=service.services(), recorder=foundation.record)
+
+
+def _active(pods: PodSide) -> list[Pod]:
+    views = pods.workers.snapshot()
+    return [view.pod for view in views if view.lifecycle in _LIVING and not has_ended(view.status)]
 
 
 def _status_of(pods: PodSide) -> Callable[[PodUID], PodStatus | None]:
@@ -144,22 +196,10 @@ def _configz(foundation: Foundation) -> Callable[[], dict[str, object]]:
     return lambda: tree
 
 
-def _counts(runtime: RuntimeSide, pods: PodSide) -> Callable[[], PodCounts]:
-    def counts() -> PodCounts:
-        observed = runtime.observed.all()
-        states = Counter(str(container.phase) for pod in observed for container in pod.containers)
-        static = Counter(is_static(pod) for pod in pods.desired.all())
-        active = Counter(
-            is_static(view.pod) for view in pods.workers.snapshot() if view.lifecycle == WorkerState.SYNCING
-        )
-        return PodCounts(
-            running_pods=sum(pod.ready_sandbox() is not None for pod in observed),
-            containers=dict(states),
-            desired_static=static[True],
-            desired_api=static[False],
-            active_static=active[True],
-            active_api=active[False],
-            mirror=len(pods.api.mirrors() or ()) if pods.api is not None else 0,
-        )
-
-    return counts
+def _counts(runtime: RuntimeSide, pods: PodSide) -> PodCounts:
+    return pod_counts(
+        runtime.observed.all(),
+        desired=pods.desired.all(),
+        syncing=[view.pod for view in pods.workers.snapshot() if view.lifecycle == WorkerState.SYNCING],
+        mirrors=len(pods.api.mirrors() or ()) if pods.api is not None else 0,
+    )

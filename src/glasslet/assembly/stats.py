@@ -1,34 +1,27 @@
-"""Statistics: where the figures of this node come from."""
+"""Builds the statistics of node and pods."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from glasslet.api.object import PodUID
-from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.cgroups.discovery import own_cgroup
 from glasslet.host.cgroups.tree import UNIFIED, controller_mounts, is_unified
 from glasslet.host.files.layout import LogLayout
 from glasslet.host.mounts.table import read_mount_table
-from glasslet.resources.layout import CgroupNameInvalid
-from glasslet.resources.pod_cgroups import PodCgroups
-from glasslet.runtime.model import ObservedPod
+from glasslet.stats.agent_pods import AgentPods
 from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
 from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
 from glasslet.stats.cgroups.kernel_text import contents
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
-from glasslet.stats.node_figures import BlockDevices, accounted_group, boot_time, cpu_topology
+from glasslet.stats.node_figures import BlockDevices, boot_time, cpu_topology, system_groups
 from glasslet.stats.node_stats import NodeStats
 from glasslet.stats.pages.cadvisor_page import MachineFacts
 from glasslet.stats.pages.summary import NodeFacts
-from glasslet.stats.targets import SystemGroups
 
 
 def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> NodeStats:
@@ -36,12 +29,21 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
     configuration, machine = foundation.configuration, foundation.machine
     threads, clock, record = foundation.threads, foundation.clock, foundation.record
     tree = _find_tree()
-    system = _system_groups(foundation, pods.cgroups.owned, unified=isinstance(tree, CgroupV2))
+    owned = pods.cgroups.owned
+    system = system_groups(
+        configuration,
+        runtime=foundation.options.runtime_cgroups,
+        pods=owned.top if owned is not None else "",
+        unified=isinstance(tree, CgroupV2),
+    )
+    views = AgentPods(
+        observed=runtime.observed.all,
+        pods=lambda: [view.pod for view in pods.workers.snapshot()],
+        cgroups=owned,
+    )
     booted = boot_time()
     return NodeStats(
-        collector=NodeCollector(
-            views=_PodViews(runtime, pods), tree=tree, system=system, threads=threads, clock=clock, recorder=record
-        ),
+        collector=NodeCollector(views=views, tree=tree, system=system, threads=threads, clock=clock, recorder=record),
         disks=Storage(
             runtime=runtime.connection.runtime,
             images=runtime.connection.images,
@@ -75,54 +77,10 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
     )
 
 
-class _PodViews:
-    """Implements `collector.PodViews`."""
-
-    def __init__(self, runtime: RuntimeSide, pods: PodSide) -> None:
-        self._runtime = runtime
-        self._pods = pods
-        self._paths: dict[PodUID, str] = {}
-
-    def observed(self) -> Sequence[ObservedPod]:
-        return self._runtime.observed.all()
-
-    def pods(self) -> Sequence[Pod]:
-        pods = [view.pod for view in self._pods.workers.snapshot()]
-        uids = {pod.metadata.uid for pod in pods}
-        self._paths = {uid: path for uid, path in self._paths.items() if uid in uids}
-        return pods
-
-    def pod_cgroup(self, pod: Pod) -> str:
-        """A pod's class never changes, so its path does not either."""
-        owned, uid = self._pods.cgroups.owned, PodUID(pod.metadata.uid)
-        if owned is None:
-            return ""
-        if uid not in self._paths:
-            try:
-                self._paths[uid] = owned.path(pod)
-            except CgroupNameInvalid:
-                self._paths[uid] = ""
-        return self._paths[uid]
-
-
 def _find_tree() -> CgroupV1 | CgroupV2:
-    """A machine without control groups has no figures, but may run pods all the same."""
+    """A machine without cgroups has no figures, but may run pods."""
     try:
         mounts = read_mount_table()
     except OSError:
         return CgroupV1(UNIFIED)
     return CgroupV2(UNIFIED) if is_unified(mounts) else CgroupV1(UNIFIED, mounts=controller_mounts(mounts))
-
-
-def _system_groups(foundation: Foundation, owned: PodCgroups | None, *, unified: bool) -> SystemGroups:
-    configuration = foundation.configuration
-    try:
-        found = accounted_group(own_cgroup(), unified=unified)
-    except OSError:
-        found = ""
-    return SystemGroups(
-        kubelet=configuration.kubelet_cgroups or found,
-        runtime=foundation.options.runtime_cgroups,
-        misc=configuration.system_cgroups,
-        pods=owned.top if owned is not None else "",
-    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from glasslet.devices.allocation import Ids
+from glasslet.devices.allocation_plan import Ids
 
 
 class Allocation(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Owner(Struct, frozen=True, order=True):
     resource: str
 
 
-class Allocations:
+class DeviceAllocations:
     """All allocations of this node."""
 
     def __init__(self, known: Mapping[Owner, Allocation] | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from glasslet.devices.allocations import Allocation, Allocations, Owner
+from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
 
 FILE = "kubelet_internal_checkpoint"
 _FNV_OFFSET, _FNV_PRIME, _WORD = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
@@ -48,7 +48,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     registered: tuple[str, ...] = ()
 
 
-def encode(allocations: Allocations, registered: Mapping[str, Iterable[str]]) -> bytes:
+def encode(allocations: DeviceAllocations, registered: Mapping[str, Iterable[str]]) -> bytes:
     """The file's content. `registered`: ids of healthy devices by resource."""
     data = _Data(
         entries=[

@@ -25,6 +25,7 @@ class CheckpointFile:
     """The file in `folder`."""
 
     def __init__(self, *, folder: str, threads: Threads, recorder: Recorder) -> None:
+        self.folder = folder
         self.path = f"{folder}/{FILE}"
         self._threads = threads
         self._recorder = recorder

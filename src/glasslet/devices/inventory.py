@@ -12,7 +12,7 @@ NO_NUMA_NODE = -1
 HEALTHY = "Healthy"
 
 
-class Device(Struct, frozen=True, kw_only=True):
+class OfferedDevice(Struct, frozen=True, kw_only=True):
     """One device as its plugin told of it. `numa`: the NUMA nodes it belongs to, none where the plugin says nothing."""
 
     id: str
@@ -20,11 +20,11 @@ class Device(Struct, frozen=True, kw_only=True):
     numa: tuple[int, ...] = ()
 
 
-Devices = Mapping[str, Device]
+Devices = Mapping[str, OfferedDevice]
 """The devices of one resource, by id."""
 
 
-def by_id(devices: Iterable[Device]) -> Devices:
+def by_id(devices: Iterable[OfferedDevice]) -> Devices:
     """Of several devices with one id the last counts, as upstream."""
     return {device.id: device for device in devices}
 

@@ -9,6 +9,7 @@ What a pod has is kept until the pod is gone, also over a restart of the agent (
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,37 +20,43 @@ from google.protobuf.message import DecodeError
 from glasslet.api.container import Container
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.devices.allocation import Held, Ids, Refused, Step, Stock, choose, plan
-from glasslet.devices.allocations import Allocation, Allocations, Owner
+from glasslet.devices.allocation_plan import (
+    AllocationRefused,
+    AllocationStep,
+    Held,
+    Ids,
+    Stock,
+    amounts,
+    choose,
+    demands,
+    plan,
+)
+from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
 from glasslet.devices.checkpoint import encode
 from glasslet.devices.checkpoint_file import CheckpointFile
-from glasslet.devices.demand import amounts, demands
-from glasslet.devices.given import given
+from glasslet.devices.container_devices import container_devices
 from glasslet.devices.inventory import by_numa_node
 from glasslet.devices.offers import Offers
-from glasslet.devices.plugin import PluginFailed
+from glasslet.devices.plugin import DevicePluginFailed
+from glasslet.devices.registration import prepare_folder
 from glasslet.exchange.admission import Rejected
+from glasslet.exchange.devices import DeviceProblem
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.spec import ContainerDevices
 
 logger = logging.getLogger(__name__)
 
 NOTHING = ContainerDevices()
-
-
-class DeviceProblem(Exception):
-    """A container cannot be started with its devices; the text is for its status."""
+NOTIFY_SECONDS = 0.2
+"""Changes within this time are reported together."""
 
 
 class KnownPods(Protocol):
-    """What the runtime holds, and whether all pods that should run are known."""
+    """See `pod_knowledge.PodKnowledge`."""
 
-    def stands(self, uid: PodUID) -> bool:
-        """Whether the pod's sandbox is up, or anything of it runs: it was begun with its devices, and since then the
-        node was not started anew."""
+    def stands(self, uid: PodUID) -> bool: ...
 
-    def all_known(self) -> bool:
-        """Whether every source has told of its pods."""
+    def all_known(self) -> bool: ...
 
 
 class AllocationMetrics(Protocol):
@@ -76,15 +83,28 @@ class DeviceManager:
         self._metrics = metrics
         self._recorder = recorder
         self._claims: dict[str, Mapping[str, Ids]] = {}
-        self.allocations = Allocations()
-        offers.on_change = self._on_change
-        self.changed: Callable[[], None] = lambda: None
-        """Called when the node has other devices than before."""
+        self.allocations = DeviceAllocations()
+        self._subscribers: list[Callable[[], None]] = []
+        self._notifying: asyncio.TimerHandle | None = None
+        offers.subscribe(self._on_change)
+
+    def subscribe(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` soon after each change of the node's devices, once for changes that come together."""
+        self._subscribers.append(callback)
+
+    def start(self) -> None:
+        """Restores the checkpoint and makes plugins register again. Without its folder there are no device plugins,
+        and a finding."""
+        try:
+            prepare_folder(self._file.folder)
+            self.load()
+        except OSError as error:
+            self._recorder.finding(f"folder of device plugins cannot be used: {error}")
 
     def load(self) -> None:
-        """Takes up what an earlier agent left. Raises OSError."""
+        """Restores the checkpoint. Raises OSError."""
         if (known := self._file.read()) is not None:
-            self.allocations = Allocations(known.allocations)
+            self.allocations = DeviceAllocations(known.allocations)
             self._offers.expect(known.registered)
 
     # -- admission: at once --------------------------------------------------------------------------------------------
@@ -97,7 +117,7 @@ class DeviceManager:
         uid = pod.metadata.uid
         self._release({other.metadata.uid for other in others} | {uid})
         found = plan(wanted, self._stock(uid), self._held(uid, self._settled(pod)))
-        if isinstance(found, Refused):
+        if isinstance(found, AllocationRefused):
             return refusal(found.why)
         self._claims[uid] = _claimed(found)
         return None
@@ -144,7 +164,7 @@ class DeviceManager:
             others = [one.container for one in demands(pod) if one.container != container.name]
             if (why := await self._allocate(pod, others)) is not None:
                 raise DeviceProblem(why)
-        return self._given(uid, container.name)
+        return self._devices_of(uid, container.name)
 
     async def _pre_start(self, uid: str, container: str, resource: str, has: Allocation | None) -> None:
         offer = self._offers.get(resource)
@@ -157,15 +177,15 @@ class DeviceManager:
             raise DeviceProblem(f"no devices found allocated in local cache for {where}")
         try:
             if offer.plugin is None:
-                raise PluginFailed(f"endpoint {resource} has been stopped")
+                raise DevicePluginFailed(f"endpoint {resource} has been stopped")
             await offer.plugin.pre_start(has.ids)
-        except PluginFailed as error:
+        except DevicePluginFailed as error:
             raise DeviceProblem(f"device plugin PreStartContainer rpc failed with err: {error}") from error
 
-    def _given(self, uid: str, container: str) -> ContainerDevices:
+    def _devices_of(self, uid: str, container: str) -> ContainerDevices:
         had = self.allocations.of_container(uid, container)
         try:
-            together, conflicts = given({resource: one.response for resource, one in had.items()})
+            together, conflicts = container_devices({resource: one.response for resource, one in had.items()})
         except DecodeError as error:
             raise DeviceProblem(f"what device plugins gave container {container} cannot be read: {error}") from error
         for conflict in conflicts:
@@ -178,39 +198,41 @@ class DeviceManager:
             if not await self._take_all(pod, settled):
                 return None
             return await self._save()
-        except PluginFailed as error:
+        except DevicePluginFailed as error:
             return str(error)
         finally:
             self._claims.pop(pod.metadata.uid, None)
 
     async def _take_all(self, pod: Pod, settled: Collection[str]) -> bool:
-        """Step by step; each is planned anew, because things change while a plugin is asked. Whether anything was to be
-        done. Raises PluginFailed."""
+        """Allocates step by step; each is planned again, because things change while a plugin answers. Whether anything
+        was to be done. Raises DevicePluginFailed."""
         uid, wanted = pod.metadata.uid, demands(pod)
         done = False
         while True:
             steps = plan(wanted, self._stock(uid), self._held(uid, settled))
-            if isinstance(steps, Refused):
-                raise PluginFailed(steps.why)
+            if isinstance(steps, AllocationRefused):
+                raise DevicePluginFailed(steps.why)
             if not steps:
                 return done
             self._claims[uid] = _claimed(steps)
             await self._take(uid, steps[0])
             done = True
 
-    async def _take(self, uid: str, step: Step) -> None:
-        """Asks the plugin for one container's devices of one resource. Raises PluginFailed."""
+    async def _take(self, uid: str, step: AllocationStep) -> None:
+        """Asks the plugin for one container's devices of one resource. Raises DevicePluginFailed."""
         offer = self._offers.get(step.resource)
         if offer is None:
-            raise PluginFailed(f"unknown Device Plugin {step.resource}")
+            raise DevicePluginFailed(f"unknown Device Plugin {step.resource}")
         if offer.plugin is None:
-            raise PluginFailed(f"endpoint {step.resource} has been stopped")
+            raise DevicePluginFailed(f"endpoint {step.resource} has been stopped")
         ids = step.ids
         if offer.options.preferred_allocation and len(step.reused) < step.amount:
             try:
                 told = await offer.plugin.preferred(step.available | step.reused, step.reused, step.amount)
-            except PluginFailed as error:
-                raise PluginFailed(f"device plugin GetPreferredAllocation rpc failed with err: {error}") from error
+            except DevicePluginFailed as error:
+                raise DevicePluginFailed(
+                    f"device plugin GetPreferredAllocation rpc failed with err: {error}"
+                ) from error
             ids = self._choose(uid, step, told)
         began = time.monotonic()
         try:
@@ -223,7 +245,7 @@ class DeviceManager:
             "devices allocated", container=step.container, resource=step.resource, devices=sorted(ids)
         )
 
-    def _choose(self, uid: str, step: Step, preferred: Collection[str]) -> Ids:
+    def _choose(self, uid: str, step: AllocationStep, preferred: Collection[str]) -> Ids:
         """The plugin's choice, as far as nobody has taken it meanwhile; kept for the pod from now on."""
         stock = self._stock(uid)
         free = stock.healthy.get(step.resource, frozenset()) - stock.taken.get(step.resource, frozenset())
@@ -265,7 +287,13 @@ class DeviceManager:
 
     async def _on_change(self) -> None:
         await self._save()
-        self.changed()
+        if self._notifying is None:
+            self._notifying = asyncio.get_running_loop().call_later(NOTIFY_SECONDS, self._notify)
+
+    def _notify(self) -> None:
+        self._notifying = None
+        for callback in self._subscribers:
+            callback()
 
     async def _save(self) -> str | None:
         """Writes the checkpoint; None, or what went wrong."""
@@ -277,7 +305,7 @@ def refusal(why: str) -> Rejected:
     return Rejected(reason="UnexpectedAdmissionError", message=f"Allocate failed due to {why}, which is unexpected")
 
 
-def _claimed(steps: Sequence[Step]) -> dict[str, Ids]:
+def _claimed(steps: Sequence[AllocationStep]) -> dict[str, Ids]:
     claimed: dict[str, Ids] = {}
     for step in steps:
         claimed[step.resource] = claimed.get(step.resource, frozenset()) | step.ids

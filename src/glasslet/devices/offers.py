@@ -16,9 +16,11 @@ from functools import partial
 
 from msgspec import Struct
 
+from glasslet.api.quantity import Quantity
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.devices.inventory import Devices, all_unhealthy, by_id, healthy
-from glasslet.devices.plugin import DevicePlugin, Options, PluginFailed
+from glasslet.devices.plugin import DevicePlugin, DevicePluginFailed, PluginOptions
+from glasslet.exchange.devices import DeviceResources
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 
@@ -34,11 +36,11 @@ class Offer(Struct, kw_only=True):
 
     devices: Devices | None = None
     plugin: DevicePlugin | None = None
-    options: Options = Options()
+    options: PluginOptions = PluginOptions()
     timer: asyncio.TimerHandle | None = None
 
 
-class Amounts(Struct, frozen=True, kw_only=True):
+class DeviceCounts(Struct, frozen=True, kw_only=True):
     """Devices of one resource."""
 
     capacity: int
@@ -50,7 +52,7 @@ Dial = Callable[[str, str], DevicePlugin]
 
 
 class Offers:
-    """All resources of device plugins. `on_change` is awaited after each change that others should know of."""
+    """All resources of device plugins."""
 
     def __init__(self, *, recorder: Recorder, dial: Dial | None = None) -> None:
         self._dial: Dial = dial or (lambda name, path: DevicePlugin(resource=name, socket=path, recorder=recorder))
@@ -58,7 +60,11 @@ class Offers:
         self._supervisor = Supervisor()
         self._offers: dict[str, Offer] = {}
         self._removed: set[str] = set()
-        self.on_change: Callable[[], Awaitable[None]] = _nobody
+        self._subscribers: list[Callable[[], Awaitable[None]]] = []
+
+    def subscribe(self, callback: Callable[[], Awaitable[None]]) -> None:
+        """Awaits `callback` after each change of resources or devices."""
+        self._subscribers.append(callback)
 
     async def run(self) -> None:
         """Follows the plugins until cancelled."""
@@ -77,7 +83,7 @@ class Offers:
             self._give_up_later(resource, offer)
 
     async def register(self, resource: str, socket: str) -> None:
-        """A plugin is there. Raises PluginFailed; then things stay as they were."""
+        """A plugin is there. Raises DevicePluginFailed; then things stay as they were."""
         plugin = self._dial(resource, socket)
         try:
             await plugin.connect()
@@ -111,17 +117,22 @@ class Offers:
         """None for a resource that nobody has registered, or that was given up."""
         return self._offers.get(resource)
 
-    def amounts(self) -> dict[str, Amounts]:
+    def resources(self) -> DeviceResources:
+        """Capacity and allocatable of all resources, as the node's status shows them."""
+        counts = self.amounts()
+        return DeviceResources(
+            capacity={name: Quantity(one.capacity) for name, one in counts.items()},
+            allocatable={name: Quantity(one.allocatable) for name, one in counts.items()},
+            removed=tuple(sorted(self._removed)),
+        )
+
+    def amounts(self) -> dict[str, DeviceCounts]:
         """What the node has, by resource."""
         return {
-            name: Amounts(capacity=len(offer.devices), allocatable=len(healthy(offer.devices)))
+            name: DeviceCounts(capacity=len(offer.devices), allocatable=len(healthy(offer.devices)))
             for name, offer in self._offers.items()
             if offer.devices is not None
         }
-
-    def removed(self) -> tuple[str, ...]:
-        """Resources that were given up and are not back."""
-        return tuple(sorted(self._removed))
 
     async def _follow(self, plugin: DevicePlugin) -> None:
         without_id = StandingFinding(self._recorder)
@@ -143,9 +154,9 @@ class Offers:
                         "devices",
                         extra={"resource": plugin.resource, "all": len(found), "healthy": len(healthy(found))},
                     )
-                    await self.on_change()
+                    await self._notify()
             why = "it ended ListAndWatch"
-        except PluginFailed as error:
+        except DevicePluginFailed as error:
             why = str(error)
         without_id.over()
         await self._lose(plugin, why)
@@ -160,27 +171,24 @@ class Offers:
         offer.plugin = None
         offer.devices = all_unhealthy(offer.devices or {})
         self._give_up_later(plugin.resource, offer)
-        await self.on_change()
+        await self._notify()
 
     def _give_up_later(self, resource: str, offer: Offer) -> None:
         def give_up() -> None:
             logger.warning("device plugin did not come back", extra={"resource": resource, "seconds": GRACE_SECONDS})
             del self._offers[resource]
             self._removed.add(resource)
-            self._supervisor.start(f"loss of {resource}", self._tell)
+            self._supervisor.start(f"loss of {resource}", self._notify)
 
         _stop_timer(offer)
         offer.timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, give_up)
 
-    async def _tell(self) -> None:
-        await self.on_change()
+    async def _notify(self) -> None:
+        for callback in self._subscribers:
+            await callback()
 
 
 def _stop_timer(offer: Offer) -> None:
     if offer.timer is not None:
         offer.timer.cancel()
         offer.timer = None
-
-
-async def _nobody() -> None:
-    """Nobody wants to know."""

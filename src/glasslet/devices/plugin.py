@@ -13,7 +13,7 @@ from grpc.aio import AioRpcError, Channel, UnaryUnaryMultiCallable, insecure_cha
 from msgspec import Struct
 
 from glasslet.devices._generated import deviceplugin_pb2 as messages
-from glasslet.devices.inventory import HEALTHY, Device
+from glasslet.devices.inventory import HEALTHY, OfferedDevice
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -35,11 +35,11 @@ _CHANNEL_OPTIONS = (
 M = TypeVar("M", bound=Message)
 
 
-class PluginFailed(Exception):
+class DevicePluginFailed(Exception):
     """A plugin did not do what it was asked; the text says what it said instead."""
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class PluginOptions(Struct, frozen=True, kw_only=True):
     """What a plugin wants to be asked beyond Allocate."""
 
     pre_start: bool = False
@@ -47,12 +47,12 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class DevicePlugin:
-    """One plugin, from `connect` to `close`. All verbs raise PluginFailed."""
+    """One plugin, from `connect` to `close`. All verbs raise DevicePluginFailed."""
 
     def __init__(self, *, resource: str, socket: str, recorder: Recorder) -> None:
         self.resource = resource
         self.socket = socket
-        self.options = Options()
+        self.options = PluginOptions()
         self._recorder = recorder
         self._channel: Channel | None = None
 
@@ -64,18 +64,18 @@ class DevicePlugin:
                 async with asyncio.timeout(DIAL_SECONDS):
                     await self._channel.channel_ready()
         except TimeoutError as error:
-            raise PluginFailed("failed to dial device plugin: context deadline exceeded") from error
+            raise DevicePluginFailed("failed to dial device plugin: context deadline exceeded") from error
         try:
             answer = await self._call(
                 "GetDevicePluginOptions", messages.Empty(), messages.DevicePluginOptions, OPTIONS_SECONDS
             )
-        except PluginFailed as error:
-            raise PluginFailed(f"failed to get device plugin options: {error}") from error
-        self.options = Options(
+        except DevicePluginFailed as error:
+            raise DevicePluginFailed(f"failed to get device plugin options: {error}") from error
+        self.options = PluginOptions(
             pre_start=answer.pre_start_required, preferred_allocation=answer.get_preferred_allocation_available
         )
 
-    async def watch(self) -> AsyncIterator[tuple[Device, ...]]:
+    async def watch(self) -> AsyncIterator[tuple[OfferedDevice, ...]]:
         """All devices, anew at each change, until the plugin ends the stream or fails."""
         stream = self._connected().unary_stream(
             f"{_SERVICE}ListAndWatch",
@@ -86,7 +86,7 @@ class DevicePlugin:
             async for answer in stream:
                 yield tuple(_device(one) for one in answer.devices)
         except AioRpcError as error:
-            raise PluginFailed(_rpc_error(error)) from error
+            raise DevicePluginFailed(_rpc_error(error)) from error
         finally:
             stream.cancel()
 
@@ -109,7 +109,7 @@ class DevicePlugin:
             "Allocate", messages.AllocateRequest(container_requests=[request]), messages.AllocateResponse
         )
         if not answer.container_responses:
-            raise PluginFailed(f"no containers return in allocation response of {self.resource}")
+            raise DevicePluginFailed(f"no containers return in allocation response of {self.resource}")
         return answer.container_responses[0].SerializeToString(deterministic=True)
 
     async def pre_start(self, ids: Collection[str]) -> None:
@@ -132,20 +132,22 @@ class DevicePlugin:
             with self._wait(verb):
                 result: M = await call(request, timeout=seconds)
         except AioRpcError as error:
-            raise PluginFailed(_rpc_error(error)) from error
+            raise DevicePluginFailed(_rpc_error(error)) from error
         return result
 
     def _connected(self) -> Channel:
         if self._channel is None:
-            raise PluginFailed(f"endpoint {self.resource} has not been connected")
+            raise DevicePluginFailed(f"endpoint {self.resource} has not been connected")
         return self._channel
 
     def _wait(self, what: str) -> AbstractContextManager[None]:
         return self._recorder.wait(WaitKind.DEVICE, on=f"device plugin {self.resource}: {what}")
 
 
-def _device(device: messages.Device) -> Device:
-    return Device(id=device.ID, healthy=device.health == HEALTHY, numa=tuple(node.ID for node in device.topology.nodes))
+def _device(device: messages.Device) -> OfferedDevice:
+    return OfferedDevice(
+        id=device.ID, healthy=device.health == HEALTHY, numa=tuple(node.ID for node in device.topology.nodes)
+    )
 
 
 def _rpc_error(error: AioRpcError) -> str:

@@ -12,7 +12,9 @@ from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.devices._generated import podresources_alpha_pb2 as alpha
 from glasslet.devices._generated import podresources_pb2 as v1
-from glasslet.devices.inventory import NO_NUMA_NODE
+from glasslet.devices.inventory import NO_NUMA_NODE, by_numa_node
+from glasslet.devices.manager import DeviceManager
+from glasslet.devices.offers import Offers
 
 SOCKET = "pod-resources/kubelet.sock"
 """Below the root directory."""
@@ -26,7 +28,7 @@ ByNode = Mapping[int, Sequence[str]]
 """Device ids by NUMA node."""
 
 
-class Pods(Protocol):
+class ResourcePods(Protocol):
     """The pods of this node."""
 
     def all(self) -> Sequence[Pod]: ...
@@ -37,7 +39,7 @@ class Pods(Protocol):
     def named(self, namespace: str, name: str) -> Pod | None: ...
 
 
-class DeviceBooks(Protocol):
+class AllocatedDevices(Protocol):
     """Who has which devices."""
 
     def of_container(self, uid: str, container: str) -> Mapping[str, ByNode]:
@@ -69,8 +71,8 @@ class PodResources:
     def __init__(
         self,
         *,
-        pods: Pods,
-        devices: DeviceBooks,
+        pods: ResourcePods,
+        devices: AllocatedDevices,
         metrics: CallMetrics,
         over_limit: Callable[[], bool],
         active_only: bool = True,
@@ -182,3 +184,42 @@ def _container_devices(devices: Mapping[str, ByNode]) -> list[v1.ContainerDevice
 
 def _topology(node: int) -> v1.TopologyInfo | None:
     return None if node == NO_NUMA_NODE else v1.TopologyInfo(nodes=[v1.NUMANode(ID=node)])
+
+
+class DeviceBooks:
+    """Implements `AllocatedDevices` for the device manager."""
+
+    def __init__(self, manager: DeviceManager, offers: Offers) -> None:
+        self._manager = manager
+        self._offers = offers
+
+    def of_container(self, uid: str, container: str) -> Mapping[str, ByNode]:
+        """By resource."""
+        had = self._manager.allocations.of_container(uid, container)
+        return {resource: one.by_node for resource, one in had.items()}
+
+    def allocatable(self) -> Mapping[str, ByNode]:
+        """Healthy devices, by resource."""
+        healthy = self._offers.healthy()
+        return {name: by_numa_node(ids, self._offers.devices(name)) for name, ids in sorted(healthy.items())}
+
+
+class PodsOfNode:
+    """Implements `ResourcePods` for the desired pods (`wanted`) and those that have not ended (`active`)."""
+
+    def __init__(self, *, wanted: Callable[[], Sequence[Pod]], active: Callable[[], Sequence[Pod]]) -> None:
+        self._wanted = wanted
+        self._active = active
+
+    def all(self) -> Sequence[Pod]:
+        """All desired pods."""
+        return self._wanted()
+
+    def active(self) -> Sequence[Pod]:
+        """Those that have not ended."""
+        return self._active()
+
+    def named(self, namespace: str, name: str) -> Pod | None:
+        """The desired pod of that name."""
+        wanted = (pod for pod in self._wanted() if (pod.metadata.namespace, pod.metadata.name) == (namespace, name))
+        return next(wanted, None)

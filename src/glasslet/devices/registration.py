@@ -13,7 +13,8 @@ from grpc.aio import ServicerContext
 
 from glasslet.api.resource_names import is_extended
 from glasslet.devices._generated import deviceplugin_pb2 as messages
-from glasslet.devices.plugin import PluginFailed
+from glasslet.devices.plugin import DevicePluginFailed
+from glasslet.host.files.small_files import make_directory
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +24,10 @@ FOLDER_VARIABLE = "GLASSLET_DEVICE_PLUGIN_DIR"
 """Another folder, for a second agent on a machine."""
 SOCKET = "kubelet.sock"
 VERSION = "v1beta1"
+_FOLDER_MODE = 0o750
+_CANNOT_REGISTER = (
+    "device registration error: device plugin registration gRPC server failed and no device plugins can register"
+)
 
 
 def device_plugin_folder(environment: Mapping[str, str]) -> str:
@@ -36,8 +41,13 @@ def device_plugin_folder(environment: Mapping[str, str]) -> str:
     return folder
 
 
+def registration_problem(problem: str) -> str | None:
+    """The health check `device-plugin`, from the problem of the registration socket ("": none)."""
+    return f"{_CANNOT_REGISTER}: {problem}" if problem else None
+
+
 class Plugins(Protocol):
-    """`offers.Offers`. `register` raises PluginFailed."""
+    """`offers.Offers`. `register` raises DevicePluginFailed."""
 
     async def register(self, resource: str, socket: str) -> None: ...
     async def deregister(self, resource: str, socket: str) -> None: ...
@@ -68,7 +78,7 @@ def registration_service(folder: str, plugins: Plugins, counted: Callable[[str],
         try:
             check_registration(request.resource_name, (request.version,))
             await plugins.register(request.resource_name, plugin_socket(folder, request.endpoint))
-        except (BadRegistration, PluginFailed) as error:
+        except (BadRegistration, DevicePluginFailed) as error:
             logger.warning("registration refused", extra={"resource": request.resource_name, "why": str(error)})
             await context.abort(StatusCode.UNKNOWN, str(error))
         return messages.Empty()
@@ -89,8 +99,9 @@ def plugin_socket(folder: str, endpoint: str) -> str:
     return path
 
 
-def remove_sockets(folder: str) -> None:
-    """Plugins notice that their socket is gone, and register again. Raises OSError."""
+def prepare_folder(folder: str) -> None:
+    """Makes the folder and removes the sockets in it: plugins notice, and register again. Raises OSError."""
+    make_directory(folder, _FOLDER_MODE)
     with os.scandir(folder) as entries:
         for entry in entries:
             if stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
@@ -116,7 +127,7 @@ class RegistryHandler:
         """Why it failed; "" if it did not."""
         try:
             await self._plugins.register(name, endpoint)
-        except PluginFailed as error:
+        except DevicePluginFailed as error:
             return str(error)
         return ""
 

@@ -1,7 +1,7 @@
 """The certificate of the HTTPS port, signed by the cluster (serverTLSBootstrap).
 
 Assembly: `serving = ServingIdentity(settings=..., signer=..., ...)`; the server starts with `serving.files()`, which
-may not be there yet, and sets `serving.on_new` to hear of new pairs; `serving.run` is a service.
+may not be there yet, and subscribes to new pairs; `serving.run` is a service.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class ServingIdentity:
     ) -> None:
         self._settings = settings
         self._addresses = addresses
-        self.on_new: Callable[[Pair], None] = lambda pair: None
-        """Told of each new pair; set by whoever serves with it."""
+        self._subscribers: list[Callable[[Pair], None]] = []
         self._store = PairStore(
             folder=settings.cert_dir, prefix="kubelet-server", others=(settings.certificate_file, settings.key_file)
         )
@@ -62,7 +61,7 @@ class ServingIdentity:
             make_key=make_key,
             metrics=metrics,
             clock=clock,
-            on_new=lambda pair: self.on_new(pair),
+            on_new=self._new_pair,
         )
         pair = self._usable_pair(clock.now())
         self._manager.adopt(pair, renew=pair is None)
@@ -72,6 +71,10 @@ class ServingIdentity:
         pair = self._manager.current()
         return (pair.certificate_file, pair.key_file) if pair else (self._store.current_path, self._store.current_path)
 
+    def subscribe(self, callback: Callable[[Pair], None]) -> None:
+        """Calls `callback` with each new pair."""
+        self._subscribers.append(callback)
+
     def expiry(self) -> datetime | None:
         """When the certificate in use ends; None if there is none."""
         return self._manager.expiry()
@@ -79,6 +82,10 @@ class ServingIdentity:
     async def run(self) -> None:
         """Keeps the certificate valid."""
         await self._manager.run()
+
+    def _new_pair(self, pair: Pair) -> None:
+        for callback in self._subscribers:
+            callback(pair)
 
     def _subject(self) -> Subject | None:
         return serving_subject(self._settings.node, self._addresses(), names_alone=self._settings.names_alone)

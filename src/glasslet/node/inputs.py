@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from glasslet.api.quantity import Quantity
+from glasslet.exchange.devices import DeviceResources
 from glasslet.host.machine import Machine
 from glasslet.runtime.model import Image, RuntimeHandler
 
@@ -19,14 +19,6 @@ class Pressures(Struct, frozen=True, kw_only=True):
     memory: bool = False
     disk: bool = False
     pids: bool = False
-
-
-class DeviceResources(Struct, frozen=True, kw_only=True):
-    """Extended resources of device plugins. `removed`: resources whose plugin is gone; they stay, with zero."""
-
-    capacity: Mapping[str, Quantity] = {}
-    allocatable: Mapping[str, Quantity] = {}
-    removed: tuple[str, ...] = ()
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):

@@ -188,7 +188,7 @@ class Devices(Protocol):
         """What the pod was admitted with; may wait long for a plugin. A refusal is final."""
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
-        """Before a container is created: what it is given for its devices. Raises ConfigError."""
+        """Before a container is created: what it is given for its devices. Raises DeviceProblem."""
 
 
 class EventSink(Protocol):

@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.host.cgroups.discovery import own_cgroup
 from glasslet.stats.cgroups.kernel_text import contents, number
+from glasslet.stats.targets import SystemGroups
 
 
 class TaskLimit(Struct, frozen=True, kw_only=True):
@@ -69,6 +72,21 @@ def accounted_group(places: Mapping[str, str], *, unified: bool) -> str:
     if not cpu or cpu != memory:
         return ""
     return places.get("systemd") or cpu
+
+
+def system_groups(configuration: KubeletConfiguration, *, runtime: str, pods: str, unified: bool) -> SystemGroups:
+    """The groups of the node as configured; the agent's is looked up where the configuration names none. `runtime`:
+    --runtime-cgroups, `pods`: the group above all pods."""
+    try:
+        found = accounted_group(own_cgroup(), unified=unified)
+    except OSError:
+        found = ""
+    return SystemGroups(
+        kubelet=configuration.kubelet_cgroups or found,
+        runtime=runtime,
+        misc=configuration.system_cgroups,
+        pods=pods,
+    )
 
 
 class BlockDevices:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from glasslet.devices import plugin as plugin_module
 from glasslet.devices._generated import deviceplugin_pb2 as messages
 from glasslet.devices.checkpoint import FILE
-from glasslet.devices.manager import DeviceProblem
+from glasslet.exchange.devices import DeviceProblem
 from tests.component.device_world import GPU, DeviceWorld, device_world, gpu_pod
 from tests.fakes.device_plugin import FakeDevicePlugin, device
 

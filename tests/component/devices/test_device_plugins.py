@@ -67,7 +67,7 @@ async def test_a_lost_plugin_keeps_capacity_for_a_while(tmp_path: Path, monkeypa
         await plugin.stop()
         await world.until(lambda: world.amounts() == (2, 0))
         await world.until(lambda: world.amounts() is None)
-        assert world.offers.removed() == (GPU,)
+        assert world.offers.resources().removed == (GPU,)
 
 
 async def test_a_plugin_that_ends_its_list_is_not_asked_again(tmp_path: Path) -> None:

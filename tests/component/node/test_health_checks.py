@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
-from glasslet.assembly.health import own_checks, runtime_check
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.observed.health import THRESHOLD
+from glasslet.server.handlers.health import syncloop_check
 from glasslet.server.health_report import report, single
 from glasslet.server.protocols import HealthCheck
+from glasslet.server.vitals import Vitals, log_check, runtime_check
 from tests.component.pod_agent import Agent, running_agent
 
 pytestmark = pytest.mark.looptime
@@ -18,8 +19,9 @@ EXPECTED = "sync Loop took longer than expected"
 
 
 def checks_of(agent: Agent, log: str | None = None) -> tuple[HealthCheck, ...]:
-    own = own_checks(lambda: log, lambda: agent.housekeeping.turned_at, agent.clock.monotonic, 60.0)
-    return (*own, runtime_check(agent.observed.health_problem))
+    vitals = Vitals(log_check(lambda: log))
+    vitals.add(syncloop_check(lambda: agent.housekeeping.turned_at, agent.clock.monotonic, 60.0))
+    return (*vitals.checks, runtime_check(agent.observed.health_problem))
 
 
 async def test_a_healthy_agent_passes_every_check() -> None:
@@ -55,12 +57,12 @@ async def test_housekeeping_that_does_not_turn_fails_syncloop_after_five_minutes
     async with running_agent() as agent:
         await asyncio.sleep(5)
         turned = agent.housekeeping.turned_at
-        checks = own_checks(lambda: None, lambda: turned, agent.clock.monotonic, 60.0)
+        check = syncloop_check(lambda: turned, agent.clock.monotonic, 60.0)
         await asyncio.sleep(290)
-        assert report(checks)[0] == 200
+        assert report([check])[0] == 200
         await asyncio.sleep(20)
-        assert report(checks, show_reasons=True)[1].splitlines()[2] == f"[-]syncloop failed: {EXPECTED}"
-        assert single(checks[2]) == (500, f"internal server error: {EXPECTED}\n")
+        assert report([check], show_reasons=True)[1].splitlines()[0] == f"[-]syncloop failed: {EXPECTED}"
+        assert single(check) == (500, f"internal server error: {EXPECTED}\n")
 
 
 async def test_a_log_that_nobody_reads_fails_log() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.assembly.health import Vitals
 from glasslet.host.service_manager import BadWatchdog, ServiceManager, watchdog_period
 from glasslet.server.protocols import HealthCheck
+from glasslet.server.vitals import Vitals
 from tests.fakes.waits import WaitLog
 
 
@@ -120,7 +120,7 @@ def test_a_process_id_that_is_none_is_an_error() -> None:
 def test_the_first_check_that_fails_is_the_problem() -> None:
     vitals = Vitals()
     assert vitals.problem() is None
-    vitals.checks = (HealthCheck("ping", lambda: None), HealthCheck("log", lambda: "logging blocked"))
+    vitals.add(HealthCheck("log", lambda: "logging blocked"), HealthCheck("syncloop", lambda: "late"))
     assert vitals.problem() == "log: logging blocked"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.devices.allocations import Allocation, Allocations, Owner
+from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
 from glasslet.devices.checkpoint import BadCheckpoint, decode, encode
 from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.record.store import Record
@@ -36,7 +36,7 @@ def test_what_the_go_kubelet_wrote_is_understood() -> None:
 
 def test_what_is_written_has_the_go_kubelets_form() -> None:
     # behaviours.md §24: "Checkpoint kubelet_internal_checkpoint, JSON: ..."
-    content = encode(Allocations(), {})
+    content = encode(DeviceAllocations(), {})
     assert json.loads(content) == json.loads((DATA / "empty.json").read_bytes())
 
 
@@ -45,7 +45,7 @@ def test_what_is_written_is_read_again() -> None:
         Owner("u", "main", "example.com/gpu"): Allocation(by_node={0: ("b",), 1: ("a", "b")}, response=b"\x00\xff"),
         Owner("u", "side", "example.com/gpu"): Allocation(by_node={-1: ("ü",)}),
     }
-    found = decode(encode(Allocations(known), {"example.com/gpu": {"b", "a"}}))
+    found = decode(encode(DeviceAllocations(known), {"example.com/gpu": {"b", "a"}}))
     assert found.allocations == known
     assert found.registered == ("example.com/gpu",)
 

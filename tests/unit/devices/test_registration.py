@@ -14,7 +14,7 @@ from glasslet.devices.registration import (
     check_registration,
     device_plugin_folder,
     plugin_socket,
-    remove_sockets,
+    prepare_folder,
 )
 
 
@@ -71,5 +71,5 @@ def test_only_sockets_are_removed_at_start(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.bind(str(tmp_path / "p.sock"))
-    remove_sockets(str(tmp_path))
+    prepare_folder(str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == ["folder", "kubelet_internal_checkpoint"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from glasslet.api.quantity import Quantity
-from glasslet.node.inputs import DeviceResources
+from glasslet.exchange.devices import DeviceResources
 from glasslet.node.status.capacity import capacity, missing, node_allocatable, own_capacity
 from tests.builders.node import facts, inputs, settings
 

@@ -8,7 +8,10 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
+from glasslet.api.pod import Pod
+from glasslet.exchange.devices import DeviceProblem
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, Images, Observed, PodFiles, SubPaths
@@ -29,7 +32,7 @@ from glasslet.record.stations import UNUSABLE, Station
 from glasslet.runtime.errors import NameReserved, RuntimeCallError
 from glasslet.runtime.model import Image, ObservedPod, ObservedSandbox
 from glasslet.runtime.protocols import RuntimeService
-from glasslet.runtime.spec import ContainerSpec, SandboxSpec
+from glasslet.runtime.spec import ContainerDevices, ContainerSpec, SandboxSpec
 
 MAX_TAKEN_NAMES = 5
 """Attempts in a row whose name somebody invisible holds, before the start counts as failed."""
@@ -151,12 +154,18 @@ class ContainerMaker:
             file_keys=await file_keys(self._files, pod, container, volumes),
             runtime_handler=home.spec.runtime_handler,
             user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
-            devices=await self._devices.prepare(pod, container),
+            devices=await self._prepare_devices(pod, container),
         )
         if wanted := sub_paths(request):
             bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)
             request = replace(request, sub_paths=bound)
         return container_spec(request)
+
+    async def _prepare_devices(self, pod: Pod, container: Container) -> ContainerDevices:
+        try:
+            return await self._devices.prepare(pod, container)
+        except DeviceProblem as error:
+            raise container_error(str(error)) from error
 
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
         """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""

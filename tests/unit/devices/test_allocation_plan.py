@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.quantity import Quantity
-from glasslet.devices.allocation import Held, Refused, Step, Stock, choose, plan
-from glasslet.devices.demand import Demand, demands
+from glasslet.devices.allocation_plan import (
+    AllocationRefused,
+    AllocationStep,
+    Demand,
+    Held,
+    Stock,
+    choose,
+    demands,
+    plan,
+)
 from tests.builders.pod import container, pod, sidecar
 
 GPU = "example.com/gpu"
@@ -35,13 +43,13 @@ def want(name: str = "main", amount: int = 1, *, passes_on: bool = False) -> Dem
     return Demand(container=name, amounts={GPU: amount}, passes_on=passes_on)
 
 
-def given_to(steps: tuple[Step, ...] | Refused) -> dict[str, str]:
-    assert not isinstance(steps, Refused), steps
+def given_to(steps: tuple[AllocationStep, ...] | AllocationRefused) -> dict[str, str]:
+    assert not isinstance(steps, AllocationRefused), steps
     return {step.container: "".join(sorted(step.ids)) for step in steps}
 
 
-def why(steps: tuple[Step, ...] | Refused) -> str:
-    assert isinstance(steps, Refused), steps
+def why(steps: tuple[AllocationStep, ...] | AllocationRefused) -> str:
+    assert isinstance(steps, AllocationRefused), steps
     return steps.why
 
 
@@ -137,9 +145,9 @@ def test_refusals_have_upstreams_words(there: Stock, has: Held, amount: int, tex
     assert why(plan([want(amount=amount)], there, has)) == text
 
 
-def step(amount: int, reused: str = "", available: str = "") -> Step:
+def step(amount: int, reused: str = "", available: str = "") -> AllocationStep:
     ids = frozenset(reused) | frozenset(sorted(available)[: amount - len(reused)])
-    return Step(
+    return AllocationStep(
         container="main", resource=GPU, amount=amount, reused=frozenset(reused), available=frozenset(available), ids=ids
     )
 
@@ -155,7 +163,7 @@ def step(amount: int, reused: str = "", available: str = "") -> Step:
         (step(2, reused="x", available="ab"), "xb", "bx"),
     ],
 )
-def test_a_plugins_preference_counts_as_far_as_it_can(it: Step, preferred: str, chosen: str) -> None:
+def test_a_plugins_preference_counts_as_far_as_it_can(it: AllocationStep, preferred: str, chosen: str) -> None:
     assert "".join(sorted(choose(it, preferred))) == chosen
 
 
@@ -169,7 +177,7 @@ def test_nobody_ever_gets_what_is_taken_or_unhealthy(
 ) -> None:
     asked = [want(f"c{n}", amount, passes_on=passes) for n, (amount, passes) in enumerate(wanted)]
     steps = plan(asked, stock("".join(healthy), taken="".join(taken)), held())
-    if isinstance(steps, Refused):
+    if isinstance(steps, AllocationRefused):
         return
     lasting: set[str] = set()
     for one in steps:

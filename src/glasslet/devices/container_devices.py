@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def given(responses: Mapping[str, bytes]) -> tuple[ContainerDevices, tuple[str, ...]]:
+def container_devices(responses: Mapping[str, bytes]) -> tuple[ContainerDevices, tuple[str, ...]]:
     """Everything of all resources (each a ContainerAllocateResponse), in order of their names. Of two answers about one
     thing the first counts; where they contradict each other, the second value says so, without values. Raises
     google.protobuf.message.DecodeError."""

@@ -10,7 +10,37 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from glasslet.devices.demand import Demand
+from glasslet.api.container import Container
+from glasslet.api.pod import Pod
+from glasslet.api.resource_names import is_extended
+
+_ALWAYS = "Always"
+
+
+class Demand(Struct, frozen=True, kw_only=True):
+    """One container's limits of extended resources, by resource in order. `passes_on`: an init container that runs to
+    its end, whose devices later containers of the pod may have."""
+
+    container: str
+    amounts: Mapping[str, int]
+    passes_on: bool = False
+
+
+def demands(pod: Pod) -> tuple[Demand, ...]:
+    """Of all containers that ask for anything, in the order in which they get it: init containers first."""
+    found = []
+    for container in pod.spec.init_containers:
+        passes_on = container.restart_policy != _ALWAYS
+        found.append(Demand(container=container.name, amounts=amounts(container), passes_on=passes_on))
+    found += [Demand(container=container.name, amounts=amounts(container)) for container in pod.spec.containers]
+    return tuple(demand for demand in found if demand.amounts)
+
+
+def amounts(container: Container) -> dict[str, int]:
+    """Limits of extended resources: they cannot be overcommitted, requests are the same."""
+    limits = container.resources.limits
+    return {name: limits[name].value() for name in sorted(limits) if is_extended(name)}
+
 
 Ids = frozenset[str]
 _NONE: Ids = frozenset()
@@ -36,7 +66,7 @@ class Held(Struct, frozen=True, kw_only=True):
     settled: Collection[str] = ()
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class AllocationStep(Struct, frozen=True, kw_only=True):
     """One container gets devices of one resource: `reused` of the pod's own, the rest chosen from `available`.
     `ids` is the choice where the plugin has no preference."""
 
@@ -48,7 +78,7 @@ class Step(Struct, frozen=True, kw_only=True):
     ids: Ids
 
 
-class Refused(Struct, frozen=True):
+class AllocationRefused(Struct, frozen=True):
     """Why the pod cannot have what it asks for."""
 
     why: str
@@ -66,9 +96,9 @@ class _Ask(Struct, frozen=True, kw_only=True):
     reusable: Ids
 
 
-def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...] | Refused:
+def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[AllocationStep, ...] | AllocationRefused:
     """What is still to be allocated, in order. Nothing is left where all containers have what they ask for."""
-    steps: list[Step] = []
+    steps: list[AllocationStep] = []
     taken = dict(stock.taken)
     reusable: dict[str, Ids] = {}
     for demand in wanted:
@@ -85,7 +115,7 @@ def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...]
                 reusable=reusable.get(resource, _NONE),
             )
             found = _serve(ask, stock, held)
-            if isinstance(found, Refused):
+            if isinstance(found, AllocationRefused):
                 return found
             if found is not None:
                 steps.append(found)
@@ -96,7 +126,7 @@ def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Step, ...]
     return tuple(steps)
 
 
-def choose(step: Step, preferred: Collection[str]) -> Ids:
+def choose(step: AllocationStep, preferred: Collection[str]) -> Ids:
     """The step's devices, with what the plugin prefers first; a preference for anything else counts nothing."""
     needed = step.amount - len(step.reused)
     liked = sorted(step.available.intersection(preferred))
@@ -104,22 +134,22 @@ def choose(step: Step, preferred: Collection[str]) -> Ids:
     return step.reused.union((liked + others)[:needed])
 
 
-def _serve(ask: _Ask, stock: Stock, held: Held) -> Step | Refused | None:
+def _serve(ask: _Ask, stock: Stock, held: Held) -> AllocationStep | AllocationRefused | None:
     """None where there is nothing to do."""
     container, resource, amount, has = ask.container, ask.resource, ask.amount, ask.has
     if has is not None and len(has) != amount:
         change = f"changed request for resource {_quoted(resource)} from {len(has)} to {amount}"
-        return Refused(f"pod {_quoted(held.pod_uid)} container {_quoted(container)} {change}")
+        return AllocationRefused(f"pod {_quoted(held.pod_uid)} container {_quoted(container)} {change}")
     if container in held.settled:
         return None
     if resource not in stock.healthy:
-        return Refused(f"cannot allocate unregistered device {resource}")
+        return AllocationRefused(f"cannot allocate unregistered device {resource}")
     healthy = stock.healthy[resource]
     if not healthy:
-        return Refused(f"no healthy devices present; cannot allocate unhealthy devices {resource}")
+        return AllocationRefused(f"no healthy devices present; cannot allocate unhealthy devices {resource}")
     if has is not None and not has <= healthy:
         what = "previously allocated devices are no longer healthy; cannot allocate unhealthy devices"
-        return Refused(f"{what} {resource}")
+        return AllocationRefused(f"{what} {resource}")
     if has is not None or amount <= 0:
         return None
     reused = frozenset(sorted(ask.reusable)[:amount])
@@ -127,9 +157,11 @@ def _serve(ask: _Ask, stock: Stock, held: Held) -> Step | Refused | None:
     available = healthy - ask.taken
     if len(available) < needed:
         amounts = f"Requested: {needed}, Available: {len(available)}"
-        return Refused(f"requested number of devices unavailable for {resource}. {amounts}")
+        return AllocationRefused(f"requested number of devices unavailable for {resource}. {amounts}")
     ids = reused.union(sorted(available)[:needed])
-    return Step(container=container, resource=resource, amount=amount, reused=reused, available=available, ids=ids)
+    return AllocationStep(
+        container=container, resource=resource, amount=amount, reused=reused, available=available, ids=ids
+    )
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from glasslet.api.env import EnvVar
 from glasslet.devices._generated import deviceplugin_pb2 as messages
-from glasslet.devices.given import given
+from glasslet.devices.container_devices import container_devices
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.request import ContainerRequest, NodeFacts
 from glasslet.runtime.model import Image
@@ -29,7 +29,7 @@ GPU = answer(
 
 def test_everything_that_a_plugin_answers_is_given() -> None:
     # behaviours.md §24: "Env, mounts, devices, annotations, CDI names from Allocate go to the container."
-    assert given({"example.com/gpu": GPU}) == (
+    assert container_devices({"example.com/gpu": GPU}) == (
         ContainerDevices(
             envs=(("VISIBLE", "0"),),
             mounts=(Mount(container_path="/lib/gpu", host_path="/opt/gpu", readonly=True),),
@@ -42,13 +42,13 @@ def test_everything_that_a_plugin_answers_is_given() -> None:
 
 
 def test_what_two_plugins_say_in_the_same_words_is_given_once() -> None:
-    together, conflicts = given({"a": GPU, "b": GPU})
-    assert together == given({"a": GPU})[0]
+    together, conflicts = container_devices({"a": GPU, "b": GPU})
+    assert together == container_devices({"a": GPU})[0]
     assert conflicts == ()
 
 
 def test_a_contradiction_is_told_without_values_and_the_first_counts() -> None:
-    together, conflicts = given({"a": answer(envs={"KEY": "one"}), "b": answer(envs={"KEY": "two"})})
+    together, conflicts = container_devices({"a": answer(envs={"KEY": "one"}), "b": answer(envs={"KEY": "two"})})
     assert together.envs == (("KEY", "one"),)
     assert conflicts == ("device plugin b: environment variable KEY has another value already",)
 
@@ -63,7 +63,7 @@ def test_devices_come_before_what_the_pod_says() -> None:
             attempt=0,
             image=Image(id="sha256:1"),
             node=NodeFacts(name="n"),
-            devices=given({"example.com/gpu": GPU})[0],
+            devices=container_devices({"example.com/gpu": GPU})[0],
             etc_hosts="/hosts",
         )
     )
