@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import OK, Event, Observed, StationSpan, Waited
+from glasslet.record.events import OK, ChangeObserved, Event, StationSpan, Waited
 from glasslet.record.history import LiveStation, LiveWait, PodRecord
 from glasslet.record.milestones import CREATED, READY, READY_ACCEPTED
 from glasslet.record.store import Record
@@ -48,19 +48,19 @@ def waited(kind: str, on: str, start: float, end: float, station_name: str = "",
     return Waited(BASE + start, BASE + end, kind, on, container, station_name)
 
 
-def ready(at: float) -> Observed:
+def ready(at: float) -> ChangeObserved:
     """The pod was seen to be Ready."""
-    return Observed(BASE + at, READY, "False", "True")
+    return ChangeObserved(BASE + at, READY, "False", "True")
 
 
-def accepted(at: float) -> Observed:
+def accepted(at: float) -> ChangeObserved:
     """The API server has answered the patch that said so."""
-    return Observed(BASE + at, READY_ACCEPTED, "False", "True")
+    return ChangeObserved(BASE + at, READY_ACCEPTED, "False", "True")
 
 
-def created(seconds: int, seen: float = 0.0) -> Observed:
+def created(seconds: int, seen: float = 0.0) -> ChangeObserved:
     """The API object was made in that second; it was seen later."""
-    return Observed(BASE + seen, CREATED, "", (START + timedelta(seconds=seconds)).isoformat())
+    return ChangeObserved(BASE + seen, CREATED, "", (START + timedelta(seconds=seconds)).isoformat())
 
 
 def waiting(kind: str, on: str, since: float, *, until: float | None = None, container: str = "") -> LiveWait:

@@ -30,7 +30,7 @@ from glasslet.podspec.request import NodeFacts
 from glasslet.probes.manager import ProbeManager
 from glasslet.probes.results import ProbeResults
 from glasslet.probes.worker import ProbeReport
-from glasslet.record.store import Limits, Record
+from glasslet.record.store import Record, RecordBounds
 from glasslet.runtime.garbage import GarbageCollector, LogFolders
 from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.images import ImageManager
@@ -55,7 +55,7 @@ from tests.fakes.runtime import FakeRuntime
 class WholeAgent:
     """One run, on a machine of its own below `folder`."""
 
-    def __init__(self, folder: Path, *, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Path, *, limits: RecordBounds | None = None) -> None:
         self.clock = LoopClock()
         self.record = Record(clock=self.clock, limits=limits)
         self.runtime, self.events, self.cgroups = FakeRuntime(), EventLog(), FakeCgroups()

@@ -182,7 +182,7 @@ def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> 
     assert down.returncode == 0, down.stderr.decode()
     assert leftovers(machine) == []
     gone = machine.run("why", "stays")
-    assert b"default/stays-here is gone" in gone.stdout
+    assert b"default/stays-here was removed" in gone.stdout
 
 
 def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Machine) -> None:

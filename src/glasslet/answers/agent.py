@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 
 
-class WaitRow(Answer, frozen=True, kw_only=True):
+class WaitRow(WireMessage, frozen=True, kw_only=True):
     """One live wait. `pod` is `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known."""
 
     kind: str
@@ -20,13 +20,13 @@ class WaitRow(Answer, frozen=True, kw_only=True):
     task: str = ""
 
 
-class WaitsAnswer(Answer, frozen=True, kw_only=True):
+class WaitsAnswer(WireMessage, frozen=True, kw_only=True):
     """Every live wait, the longest first."""
 
     waits: tuple[WaitRow, ...] = ()
 
 
-class TaskRow(Answer, frozen=True, kw_only=True):
+class TaskRow(WireMessage, frozen=True, kw_only=True):
     """One task of the agent. `at`: where its code stands (`file:line function`); `wait`: what it waits for."""
 
     name: str
@@ -35,13 +35,13 @@ class TaskRow(Answer, frozen=True, kw_only=True):
     wait: str = ""
 
 
-class TasksAnswer(Answer, frozen=True, kw_only=True):
+class TasksAnswer(WireMessage, frozen=True, kw_only=True):
     """Every task, by name."""
 
     tasks: tuple[TaskRow, ...] = ()
 
 
-class AgentAnswer(Answer, frozen=True, kw_only=True):
+class AgentAnswer(WireMessage, frozen=True, kw_only=True):
     """The agent. `runtime_pods`: pods that the runtime holds, whoever wanted them; `record`: how the record is kept."""
 
     version: str

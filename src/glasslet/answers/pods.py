@@ -6,10 +6,10 @@ from datetime import datetime
 
 from glasslet.answers.agent import WaitRow
 from glasslet.answers.states import ContainerKind, EventKind, WorkerState
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 
 
-class PodRow(Answer, frozen=True, kw_only=True):
+class PodRow(WireMessage, frozen=True, kw_only=True):
     """One line of `ps`. `now`: what the pod is doing, "" when nothing is outstanding; `since`: since when. `settled`:
     ready, over, or held up by something that only time or a person changes (back-off, a missing object)."""
 
@@ -30,13 +30,13 @@ class PodRow(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class PodsAnswer(Answer, frozen=True, kw_only=True):
+class PodsAnswer(WireMessage, frozen=True, kw_only=True):
     """All pods, by namespace and name."""
 
     pods: tuple[PodRow, ...] = ()
 
 
-class ContainerRow(Answer, frozen=True, kw_only=True):
+class ContainerRow(WireMessage, frozen=True, kw_only=True):
     """One container of a pod. `state`: waiting, running, terminated, or `unknown` before anything was reported;
     `last_*` describe the instance before this one."""
 
@@ -56,7 +56,7 @@ class ContainerRow(Answer, frozen=True, kw_only=True):
     last_finished: datetime | None = None
 
 
-class ConditionRow(Answer, frozen=True, kw_only=True):
+class ConditionRow(WireMessage, frozen=True, kw_only=True):
     """One condition of a pod."""
 
     type: str
@@ -66,7 +66,7 @@ class ConditionRow(Answer, frozen=True, kw_only=True):
     message: str = ""
 
 
-class ProbeRow(Answer, frozen=True, kw_only=True):
+class ProbeRow(WireMessage, frozen=True, kw_only=True):
     """One result of one probe. `kind`: startup, readiness or liveness; `verdict`: success, warning, failure or unknown.
     Milliseconds: in all (`total_ms`, repetitions included), of its parts (None: there was no such part), by which it
     began too late, and for which the agent itself stood still meanwhile."""
@@ -87,7 +87,7 @@ class ProbeRow(Answer, frozen=True, kw_only=True):
     id: str = ""
 
 
-class TimelineRow(Answer, frozen=True, kw_only=True):
+class TimelineRow(WireMessage, frozen=True, kw_only=True):
     """One event."""
 
     at: datetime
@@ -98,7 +98,7 @@ class TimelineRow(Answer, frozen=True, kw_only=True):
     outcome: str = ""
 
 
-class PodDescription(Answer, frozen=True, kw_only=True):
+class PodDescription(WireMessage, frozen=True, kw_only=True):
     """One pod in full; `timeline` holds the newest things last, `probes` each probe's last results, oldest first."""
 
     pod: PodRow

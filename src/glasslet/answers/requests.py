@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 
 
-class LogRequest(Answer, frozen=True, kw_only=True):
+class LogRequest(WireMessage, frozen=True, kw_only=True):
     """Which lines of a container's log. `tail`: the last N lines, None for all; `container` "" means the only one."""
 
     container: str = ""
@@ -19,7 +19,7 @@ class LogRequest(Answer, frozen=True, kw_only=True):
     limit_bytes: int | None = None
 
 
-class ExecRequest(Answer, frozen=True, kw_only=True):
+class ExecRequest(WireMessage, frozen=True, kw_only=True):
     """A command to run in a container; with `tty` standard error is part of standard output."""
 
     command: tuple[str, ...]
@@ -28,7 +28,7 @@ class ExecRequest(Answer, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class ExecAnswer(Answer, frozen=True, kw_only=True):
+class ExecAnswer(WireMessage, frozen=True, kw_only=True):
     """Where the session's streams are: the runtime's streaming URL, good for one connection."""
 
     url: str

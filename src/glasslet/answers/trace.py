@@ -6,17 +6,17 @@ from datetime import datetime
 
 from glasslet.answers.pods import TimelineRow
 from glasslet.answers.states import Milestone
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 
 
-class Span(Answer, frozen=True, kw_only=True):
+class Span(WireMessage, frozen=True, kw_only=True):
     """A stretch of time, in milliseconds from the trace's `start`."""
 
     start_ms: float
     end_ms: float
 
 
-class TraceWait(Answer, frozen=True, kw_only=True):
+class TraceWait(WireMessage, frozen=True, kw_only=True):
     """A wait inside a row, in milliseconds from the trace's `start`."""
 
     kind: str
@@ -26,7 +26,7 @@ class TraceWait(Answer, frozen=True, kw_only=True):
     outcome: str = ""
 
 
-class TraceRow(Answer, frozen=True, kw_only=True):
+class TraceRow(WireMessage, frozen=True, kw_only=True):
     """One line of the waterfall. `busy_ms` is the time covered by `spans` (what lies between them is not counted);
     `beside` names the rows whose spans overlap this one's; `open`: still going on."""
 
@@ -41,21 +41,21 @@ class TraceRow(Answer, frozen=True, kw_only=True):
     open: bool = False
 
 
-class Share(Answer, frozen=True, kw_only=True):
+class Share(WireMessage, frozen=True, kw_only=True):
     """How much of the whole one party took. All shares and `unnamed_ms` add up to `total_ms`."""
 
     who: str
     ms: float
 
 
-class Gap(Answer, frozen=True, kw_only=True):
+class Gap(WireMessage, frozen=True, kw_only=True):
     """A time in which no agent ran."""
 
     start: datetime
     end: datetime
 
 
-class TraceAnswer(Answer, frozen=True, kw_only=True):
+class TraceAnswer(WireMessage, frozen=True, kw_only=True):
     """From seen to `milestone` (`Ready accepted at API`, `Ready`, `Running`, `ended`, or `now` while under way).
     `later`: what came after. `created`: of the API object, which tells whole seconds only."""
 
@@ -76,7 +76,7 @@ class TraceAnswer(Answer, frozen=True, kw_only=True):
     created: datetime | None = None
 
 
-class RecordRow(Answer, frozen=True, kw_only=True):
+class RecordRow(WireMessage, frozen=True, kw_only=True):
     """One pod that has a record. `alive`: it is on this node now."""
 
     namespace: str
@@ -85,7 +85,7 @@ class RecordRow(Answer, frozen=True, kw_only=True):
     alive: bool = False
 
 
-class RecordsAnswer(Answer, frozen=True, kw_only=True):
+class RecordsAnswer(WireMessage, frozen=True, kw_only=True):
     """Every pod with a record, the one written to last at the end."""
 
     records: tuple[RecordRow, ...] = ()

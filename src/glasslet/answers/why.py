@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from glasslet.answers.states import Rule, VerdictState
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 
 
-class Evidence(Answer, frozen=True, kw_only=True):
+class Evidence(WireMessage, frozen=True, kw_only=True):
     """One fact that supports the verdict."""
 
     label: str
     text: str
 
 
-class VerdictAnswer(Answer, frozen=True, kw_only=True):
+class VerdictAnswer(WireMessage, frozen=True, kw_only=True):
     """Why a pod or the node is as it is. `brief`: the sentence in a few words, "" when nothing is outstanding; `rest`:
     what is already done or right; `next_step`: what the operator can do, "" when there is nothing to do."""
 

@@ -11,11 +11,11 @@ T = TypeVar("T")
 _encoder = msgspec.json.Encoder()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class WireMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of every answer."""
 
 
-class ErrorAnswer(Answer, frozen=True, kw_only=True):
+class ErrorAnswer(WireMessage, frozen=True, kw_only=True):
     """Why a request was refused. `field`, `value` and `allowed` are set where one input was wrong; `nearest` names what
     may have been meant."""
 

@@ -9,7 +9,7 @@ from glasslet.answers.agent import AgentAnswer
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.sides import Sides
 from glasslet.glass.containers import ContainerAccess
-from glasslet.glass.node_facts import ClusterView, NodeFacts
+from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.version import KUBELET_VERSION
@@ -24,7 +24,7 @@ def build_glass(sides: Sides, pods: PodSide, logs: ContainerLogs) -> GlassSource
         agent=AgentFacts(
             fixed=_agent(sides), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
         ),
-        node=NodeFacts(
+        node=NodeSituationReader(
             name=foundation.node_name,
             clock=foundation.clock,
             conditions=runtime.conditions,

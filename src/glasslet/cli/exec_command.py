@@ -9,7 +9,7 @@ import click
 
 from glasslet.answers.requests import ExecAnswer, ExecRequest
 from glasslet.cli.agent_client import AgentClient, find_agent, pod_path
-from glasslet.cli.target import Target, living_pod
+from glasslet.cli.target import PodName, living_pod
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": False})
@@ -30,7 +30,7 @@ def command(root_dir: Path | None, pod: str, words: tuple[str, ...], container: 
     sys.exit(run(client, target, request))
 
 
-def run(client: AgentClient, target: Target, request: ExecRequest) -> int:
+def run(client: AgentClient, target: PodName, request: ExecRequest) -> int:
     """One session; the command's exit code. Raises Failure."""
     import asyncio
 

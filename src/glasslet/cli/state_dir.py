@@ -18,7 +18,7 @@ import msgspec
 DEFAULT = Path("/var/lib/glasslet")
 
 
-class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What `down` has to know. `private`: this state has a containerd of its own."""
 
     endpoint: str
@@ -50,16 +50,16 @@ class StateDir:
         self.root_dir.mkdir(mode=0o750, exist_ok=True)
         self.manifests.mkdir(exist_ok=True)
 
-    def remember(self, memory: Remembered) -> None:
+    def remember(self, memory: RuntimeChoice) -> None:
         """Keeps what `down` has to know."""
         temporary = self._memory.with_suffix(".new")
         temporary.write_bytes(msgspec.json.encode(memory))
         temporary.replace(self._memory)
 
-    def recall(self) -> Remembered | None:
+    def recall(self) -> RuntimeChoice | None:
         """What was kept, None if nothing (readable) was."""
         try:
-            return msgspec.json.decode(self._memory.read_bytes(), type=Remembered)
+            return msgspec.json.decode(self._memory.read_bytes(), type=RuntimeChoice)
         except (OSError, msgspec.MsgspecError):
             return None
 

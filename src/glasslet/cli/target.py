@@ -12,7 +12,7 @@ from glasslet.cli.agent_client import AgentClient
 from glasslet.cli.failure import Failure
 
 
-class Target(NamedTuple):
+class PodName(NamedTuple):
     """A pod's name."""
 
     namespace: str
@@ -22,23 +22,23 @@ class Target(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
-def living_pod(client: AgentClient, typed: str) -> Target:
+def living_pod(client: AgentClient, typed: str) -> PodName:
     """A pod that is on the node now. Raises Failure."""
     answer = client.get("/pods", PodsAnswer)
-    return choose(typed, [Target(row.namespace, row.name) for row in answer.pods])
+    return choose(typed, [PodName(row.namespace, row.name) for row in answer.pods])
 
 
-def recorded_pod(client: AgentClient, typed: str) -> Target:
+def recorded_pod(client: AgentClient, typed: str) -> PodName:
     """A pod that is here or has left a record; one that is here wins. Raises Failure."""
     answer = client.get("/records", RecordsAnswer)
-    living = list(dict.fromkeys(Target(row.namespace, row.name) for row in answer.records if row.alive))
+    living = list(dict.fromkeys(PodName(row.namespace, row.name) for row in answer.records if row.alive))
     try:
         return choose(typed, living)
     except Failure:
-        return choose(typed, list(dict.fromkeys(Target(row.namespace, row.name) for row in answer.records)))
+        return choose(typed, list(dict.fromkeys(PodName(row.namespace, row.name) for row in answer.records)))
 
 
-def choose(typed: str, pods: Sequence[Target]) -> Target:
+def choose(typed: str, pods: Sequence[PodName]) -> PodName:
     """The one pod that `typed` means. Raises Failure that names the candidates or the nearest."""
     namespace, slash, name = typed.rpartition("/")
     inside = [pod for pod in pods if not slash or pod.namespace == namespace]

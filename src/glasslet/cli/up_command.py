@@ -22,7 +22,7 @@ from glasslet.cli.failure import Failure, NotInTime
 from glasslet.cli.output import on_terminal, write
 from glasslet.cli.private_containerd import PrivateContainerd
 from glasslet.cli.ps_command import changes, pods_table
-from glasslet.cli.state_dir import DEFAULT, Remembered, StateDir
+from glasslet.cli.state_dir import DEFAULT, RuntimeChoice, StateDir
 
 _LOOK_SECONDS = 0.25
 _NOTICE_SECONDS = 3.0
@@ -187,11 +187,11 @@ def _runtime(state: StateDir, options: UpOptions) -> str:
     if given:
         if options.image_archives:
             raise Failure("--image-archive: only for the private containerd; import into your runtime by its own tool")
-        state.remember(Remembered(endpoint=given, private=False))
+        state.remember(RuntimeChoice(endpoint=given, private=False))
         return given
     containerd = PrivateContainerd(state, sandbox_image=options.sandbox_image)
     containerd.ensure()
-    state.remember(Remembered(endpoint=containerd.endpoint, private=True))
+    state.remember(RuntimeChoice(endpoint=containerd.endpoint, private=True))
     for archive in options.image_archives:
         containerd.import_archive(archive)
     return containerd.endpoint

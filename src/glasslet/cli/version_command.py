@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from glasslet.answers.agent import AgentAnswer
-from glasslet.answers.wire import Answer
+from glasslet.answers.wire import WireMessage
 from glasslet.cli.agent_client import find_agent
 from glasslet.cli.failure import Failure
 from glasslet.cli.output import output_option, show
 from glasslet.version import KUBELET_VERSION, VERSION
 
 
-class Versions(Answer, frozen=True, kw_only=True):
+class Versions(WireMessage, frozen=True, kw_only=True):
     """Versions of the tool, of the kubelet it starts, and of the agent that runs ("" where none does)."""
 
     glasslet: str

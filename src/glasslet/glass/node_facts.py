@@ -29,7 +29,7 @@ class ClusterView:
     expired_at: Callable[[], datetime | None]
 
 
-class NodeFacts:
+class NodeSituationReader:
     """Returns the node's situation. `cluster` None: standalone; `waiting_for`: sources that have not reported."""
 
     def __init__(

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from glasslet.answers.states import Milestone
-from glasslet.record.events import FAILED, Event, Observed, StationSpan, end_of
+from glasslet.record.events import FAILED, ChangeObserved, Event, StationSpan, end_of
 from glasslet.record.history import PodRecord
 from glasslet.record.milestones import CREATED, READY, READY_ACCEPTED
 from glasslet.record.stations import Station
@@ -47,12 +47,14 @@ def find_window(record: PodRecord, events: tuple[Event, ...], *, now: float) -> 
 
 def first_true(events: Iterable[Event], subject: str) -> float | None:
     """When a condition was first observed to be True."""
-    return next((e.start for e in events if isinstance(e, Observed) and e.subject == subject and e.new == "True"), None)
+    return next(
+        (e.start for e in events if isinstance(e, ChangeObserved) and e.subject == subject and e.new == "True"), None
+    )
 
 
 def created_at(events: Iterable[Event]) -> datetime | None:
     """When the API object was created, if the record says so."""
-    text = next((e.new for e in events if isinstance(e, Observed) and e.subject == CREATED), None)
+    text = next((e.new for e in events if isinstance(e, ChangeObserved) and e.subject == CREATED), None)
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:

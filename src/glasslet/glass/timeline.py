@@ -8,7 +8,17 @@ from msgspec.structs import replace
 
 from glasslet.answers.pods import TimelineRow
 from glasslet.answers.states import EventKind
-from glasslet.record.events import OK, Decided, Event, Found, Observed, StationSpan, Waited, Withdrawn, is_probing
+from glasslet.record.events import (
+    OK,
+    ChangeObserved,
+    Decided,
+    Event,
+    FindingMade,
+    FindingWithdrawn,
+    StationSpan,
+    Waited,
+    is_probing,
+)
 from glasslet.record.history import AgentGap, PodRecord
 
 
@@ -49,7 +59,7 @@ def described(event: Event) -> TimelineRow:
         inputs = ", ".join(f"{key}={value}" for key, value in event.inputs)
         text = f"{event.what} ({inputs})" if inputs else event.what
         return TimelineRow(at=at, kind=EventKind.DECISION, text=text, container=event.container)
-    if isinstance(event, Observed):
+    if isinstance(event, ChangeObserved):
         change = f"{event.old} -> {event.new}" if event.old else event.new
         return TimelineRow(at=at, kind=EventKind.OBSERVED, text=f"{event.subject}: {change}", container=event.container)
     return _found(event)
@@ -66,8 +76,8 @@ def _span(event: StationSpan | Waited, kind: EventKind, text: str) -> TimelineRo
     )
 
 
-def _found(event: Found | Withdrawn) -> TimelineRow:
-    over = "no longer: " if isinstance(event, Withdrawn) else ""
+def _found(event: FindingMade | FindingWithdrawn) -> TimelineRow:
+    over = "no longer: " if isinstance(event, FindingWithdrawn) else ""
     return TimelineRow(at=moment(event.start), kind=EventKind.FINDING, text=f"{over}{event.text}")
 
 

@@ -28,7 +28,7 @@ from glasslet.kubeapi.decoding import Undecodable, updated
 from glasslet.kubeapi.errors import APIError, Gone
 from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
-from glasslet.record.standing import Findings, StandingFindings
+from glasslet.record.standing import FindingRecorder, StandingFindings
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Reflector(Generic[T]):
         kind: type[T],
         query: Mapping[str, str] | None = None,
         on_change: Callable[[Change[T]], None],
-        recorder: Findings,
+        recorder: FindingRecorder,
         trim: Callable[[T], T] | None = None,
     ) -> None:
         self._client = client

@@ -1,7 +1,7 @@
-"""What a record is made of. Events are written once, when the thing is over, and never changed.
+"""The events of a record. Each is written once, when it is over, and never changed.
 
-Times are seconds: of the monotonic clock in memory, of the wall clock (Unix time) once they left it (on disk, in a
-`PodRecord`). On disk an event is a JSON array whose first element is the tag.
+Times are seconds: of the monotonic clock in memory, of the wall clock (Unix time) on disk and in a `PodRecord`. On disk
+an event is a JSON array whose first element is the tag. Texts are bounded and valid Unicode: see `kept_text`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ OK = "ok"
 FAILED = "failed"
 CANCELLED = "cancelled"
 OPEN = "open"
-"""On disk only: it goes on. What is written later says how it ended, unless the agent died first."""
+"""On disk only: not over yet. A later event says how it ended, unless the agent died first."""
 CUT = "cut"
-"""It went on when the agent died."""
+"""Not over when the agent died."""
+TEXT_LIMIT = 400
+"""Characters of a text."""
+NAME_LIMIT = 253
+"""Characters of a container's name: as many as a DNS subdomain has."""
 
 
 class StationSpan(Struct, frozen=True, array_like=True, tag="s", gc=False):
@@ -47,7 +51,7 @@ class Waited(Struct, frozen=True, array_like=True, tag="w", gc=False):
 
 
 class Decided(Struct, frozen=True, array_like=True, tag="d", gc=False):
-    """A decision and the inputs it was made on."""
+    """A decision and its inputs."""
 
     start: float
     what: str
@@ -55,8 +59,8 @@ class Decided(Struct, frozen=True, array_like=True, tag="d", gc=False):
     inputs: tuple[tuple[str, str], ...] = ()
 
 
-class Observed(Struct, frozen=True, array_like=True, tag="o", gc=False):
-    """Something changed in the world."""
+class ChangeObserved(Struct, frozen=True, array_like=True, tag="o", gc=False):
+    """A change outside the agent."""
 
     start: float
     subject: str
@@ -65,27 +69,49 @@ class Observed(Struct, frozen=True, array_like=True, tag="o", gc=False):
     container: str = ""
 
 
-class Found(Struct, frozen=True, array_like=True, tag="f", gc=False):
-    """Something a person should look at."""
+class FindingMade(Struct, frozen=True, array_like=True, tag="f", gc=False):
+    """A problem for the operator."""
 
     start: float
     text: str
 
 
-class Withdrawn(Struct, frozen=True, array_like=True, tag="x", gc=False):
-    """A finding (with the same text) that no longer holds."""
+class FindingWithdrawn(Struct, frozen=True, array_like=True, tag="x", gc=False):
+    """The finding with the same text no longer holds."""
 
     start: float
     text: str
 
 
-Event: TypeAlias = StationSpan | Waited | Decided | Observed | Found | Withdrawn
+Event: TypeAlias = StationSpan | Waited | Decided | ChangeObserved | FindingMade | FindingWithdrawn
 _SPANS = (StationSpan, Waited)
-"""Events that take time. A tuple, because a union would be built anew at every check."""
+"""Events that take time. A tuple: a union would be built again at each check."""
+
+
+def kept_text(value: object) -> str:
+    """A value as the record keeps it: cut to TEXT_LIMIT, and without lone surrogates (undecodable bytes in file names),
+    which JSON cannot carry. Never raises."""
+    if type(value) is not str:
+        value = _as_text(value)
+    if len(value) > TEXT_LIMIT:
+        value = value[:TEXT_LIMIT]
+    return value if value.isascii() else value.encode(errors="backslashreplace").decode()
+
+
+def kept_name(name: str) -> str:
+    """A container's name as the record keeps it."""
+    return name if len(name) <= NAME_LIMIT and name.isascii() else kept_text(name[:NAME_LIMIT])
+
+
+def _as_text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} without text: {type(error).__name__}>"
 
 
 def is_probing(event: Event) -> bool:
-    """Whether it is part of a probe's round: the pause before it, or what it calls."""
+    """Whether it is part of a probe's round: the pause before it, or a call of it."""
     return isinstance(event, Waited) and (event.kind == WaitKind.PROBE or event.station == Station.PROBES)
 
 
@@ -102,8 +128,8 @@ def shifted(event: Event, seconds: float) -> Event:
 
 
 def settled(events: list[Event], run_end: float | None) -> list[Event]:
-    """The events of one run without its open ones: those that no later event ended were cut off with the run, at
-    `run_end` (wall clock); None: the run goes on, and memory knows them better."""
+    """The events of one run without its open ones. An open event that no later event ended was cut at `run_end` (wall
+    clock); None: the run goes on, and memory holds its open events."""
     done = {_identity(e) for e in events if isinstance(e, _SPANS) and e.outcome != OPEN}
     result: list[Event] = []
     for event in events:

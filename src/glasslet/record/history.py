@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import Event, Found, StationSpan, Withdrawn
+from glasslet.record.events import Event, FindingMade, FindingWithdrawn, StationSpan
 from glasslet.record.stations import Station
 
 
@@ -61,8 +61,8 @@ class PodRecord(Struct, frozen=True, kw_only=True):
         """Findings that hold, oldest first, each once."""
         found: dict[str, None] = {}
         for event in self.events:
-            if isinstance(event, Found):
+            if isinstance(event, FindingMade):
                 found.setdefault(event.text)
-            elif isinstance(event, Withdrawn):
+            elif isinstance(event, FindingWithdrawn):
                 found.pop(event.text, None)
         return tuple(found)

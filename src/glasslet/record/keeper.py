@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.archive import Archive, Archived, made_record
 from glasslet.record.disk import Line, NoSpace, Retention, SegmentWriter
+from glasslet.record.events import kept_name
 from glasslet.record.history import PodRecord
 from glasslet.record.standing import StandingFinding
 from glasslet.record.store import Batch, Record
@@ -61,7 +62,7 @@ class RecordKeeper:
         loop = asyncio.get_running_loop()
         alive_at = 0.0
         news = asyncio.Event()
-        self.record.on_unwritten = news.set
+        self.record.when_unwritten(news.set)
         try:
             await self.flush()
             await asyncio.to_thread(self._look_over)
@@ -152,7 +153,7 @@ class RecordKeeper:
         return ""
 
     def _line(self, batch: Batch) -> Line:
-        pod = (batch.pod.namespace, batch.pod.name, batch.pod.uid) if batch.pod is not None else ()
+        pod = tuple(map(kept_name, batch.pod)) if batch.pod is not None else ()
         return Line(run=self.run_id, pod=pod, events=tuple(batch.events), shed=batch.shed)
 
     def _look_over(self) -> None:

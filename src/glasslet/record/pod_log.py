@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import Event, Found, Withdrawn
+from glasslet.record.events import Event, FindingMade, FindingWithdrawn
 
 _ROUTINE_KEPT = 24
 _FINDINGS_KEPT = 64
@@ -46,7 +46,7 @@ class PodLog:
         self.routine += 1
         return self.routine <= _ROUTINE_KEPT
 
-    def is_new(self, finding: Found) -> bool:
+    def is_new(self, finding: FindingMade) -> bool:
         """False for a finding that was made before."""
         if finding.text in self.findings:
             return False
@@ -55,7 +55,7 @@ class PodLog:
         self.findings.add(finding.text)
         return True
 
-    def withdraw(self, over: Withdrawn) -> bool:
+    def withdraw(self, over: FindingWithdrawn) -> bool:
         """False for a finding that was not made, or no longer holds anyway."""
         if over.text not in self.findings:
             return False

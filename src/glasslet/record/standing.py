@@ -16,7 +16,7 @@ from glasslet.api.pod_ref import PodRef
 K = TypeVar("K", bound=Hashable)
 
 
-class Findings(Protocol):
+class FindingRecorder(Protocol):
     """The part of `Recorder` that this needs."""
 
     def finding(self, text: str, *, pod: PodRef | None = None) -> None: ...
@@ -29,7 +29,7 @@ class StandingFinding:
 
     __slots__ = ("_pod", "_recorder", "_text")
 
-    def __init__(self, recorder: Findings, *, pod: PodRef | None = None) -> None:
+    def __init__(self, recorder: FindingRecorder, *, pod: PodRef | None = None) -> None:
         self._recorder = recorder
         self._pod = pod
         self._text = ""
@@ -54,7 +54,7 @@ class StandingFindings(Generic[K]):
 
     __slots__ = ("_recorder", "_standing")
 
-    def __init__(self, recorder: Findings) -> None:
+    def __init__(self, recorder: FindingRecorder) -> None:
         self._recorder = recorder
         self._standing: dict[K, StandingFinding] = {}
 

@@ -12,7 +12,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
 from glasslet.glass.stuck_watch import PERIOD, ProgressWatch
-from glasslet.record.events import Observed
+from glasslet.record.events import ChangeObserved
 from glasslet.record.history import PodRecord
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
@@ -48,7 +48,9 @@ async def test_a_worker_that_hangs_without_a_name_gets_a_finding_and_a_dump_of_i
 
         assert watch.stuck(PodUID(UID)) is not None
         assert record_of(agent).findings() == ("no progress: its worker's present action takes longer than 60 s",)
-        dumps = {e.subject: e.new for e in record_of(agent).events if isinstance(e, Observed) and "task" in e.subject}
+        dumps = {
+            e.subject: e.new for e in record_of(agent).events if isinstance(e, ChangeObserved) and "task" in e.subject
+        }
         (worker,) = [text for subject, text in dumps.items() if subject == f"task pod {pod_ref(pod())}"]
         assert "pods/worker.py" in worker
 
@@ -98,7 +100,7 @@ async def test_a_named_wait_that_lasts_too_long_is_told_once_with_the_task_that_
     found = record.of(ref)
     assert found is not None
     assert found.findings() == ("no progress: CreateContainer takes longer than 60 s",)
-    assert [e.subject for e in found.events if isinstance(e, Observed)] == ["task a call of somebody"]
+    assert [e.subject for e in found.events if isinstance(e, ChangeObserved)] == ["task a call of somebody"]
 
     await hanging
     watch.check()

@@ -20,7 +20,7 @@ from glasslet.record.history import PodRecord
 from glasslet.record.keeper import Pace, RecordKeeper
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.record.store import Limits, Record
+from glasslet.record.store import Record, RecordBounds
 from tests.builders.record import WEB, ManualClock
 
 FAST = Pace(write=0.01, alive=0.01, retry=30.0)
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def agent(
-    folder: Path, clock: ManualClock, *, limits: Limits | None = None, retention: Retention | None = None
+    folder: Path, clock: ManualClock, *, limits: RecordBounds | None = None, retention: Retention | None = None
 ) -> AsyncIterator[tuple[Record, RecordKeeper]]:
     """One agent run that keeps its record in `folder`."""
     record = Record(clock=clock, limits=limits)
@@ -96,7 +96,7 @@ async def test_an_event_is_told_once_although_it_is_in_memory_and_on_disk(folder
 
 async def test_records_of_pods_that_memory_gave_up_are_read_from_disk(folder: Path) -> None:
     clock = ManualClock()
-    async with agent(folder, clock, limits=Limits(head=2, tail=4, total=8)) as (record, keeper):
+    async with agent(folder, clock, limits=RecordBounds(head=2, tail=4, total=8)) as (record, keeper):
         with working_for(WEB):
             record.decided("started")
             record.passed(Station.GONE)
@@ -109,7 +109,7 @@ async def test_records_of_pods_that_memory_gave_up_are_read_from_disk(folder: Pa
 
 
 async def test_the_middle_that_memory_shed_is_read_from_disk(folder: Path) -> None:
-    async with agent(folder, ManualClock(), limits=Limits(head=2, tail=4)) as (record, keeper):
+    async with agent(folder, ManualClock(), limits=RecordBounds(head=2, tail=4)) as (record, keeper):
         for number in range(5):
             step(record, str(number))
             await keeper.flush()

@@ -15,7 +15,7 @@ import pytest
 
 from glasslet.api.pod import Pod
 from glasslet.api.volume import EmptyDirVolumeSource, Volume
-from glasslet.record.store import Limits
+from glasslet.record.store import RecordBounds
 from tests.builders.pod import container, pod, post_start
 from tests.component.probed_agent import http
 from tests.component.whole_agent import WholeAgent
@@ -66,7 +66,7 @@ def pods(numbers: range) -> list[Pod]:
 
 
 async def test_two_thousand_pods_leave_nothing_behind(tmp_path: Path) -> None:
-    agent = WholeAgent(tmp_path, limits=Limits(total=1500))
+    agent = WholeAgent(tmp_path, limits=RecordBounds(total=1500))
     agent.runtime.program("failing", exits(1, after=2.0))
     agent.runtime.pulls["registry.example/none"] = Pull(error="no such image", reason="ErrImagePull")
     running = asyncio.create_task(agent.run())

@@ -23,7 +23,7 @@ from glasslet.api.pod_status import (
     PodStatus,
 )
 from glasslet.kubeapi.errors import APIError, Conflict, Forbidden, Invalid, NotFound, Throttled, Unavailable
-from glasslet.record.events import Observed
+from glasslet.record.events import ChangeObserved
 from glasslet.record.history import PodRecord
 from glasslet.record.store import Record
 from glasslet.status.manager import StatusManager
@@ -369,7 +369,7 @@ async def test_ready_and_its_acceptance_are_milestones_of_the_pod() -> None:
         await asyncio.sleep(1)
     known = world.record.of(pod_ref(world.pod))
     assert known is not None
-    told = [(event.subject, event.new) for event in known.events if isinstance(event, Observed)]
+    told = [(event.subject, event.new) for event in known.events if isinstance(event, ChangeObserved)]
     assert told == [("condition Ready", "True"), ("condition Ready accepted at API", "True")]
 
 

@@ -13,7 +13,7 @@ from glasslet.exchange.facts import ProbeOutcome
 from glasslet.probes.answer import Answer
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.results import Verdict
-from glasslet.record.events import Observed
+from glasslet.record.events import ChangeObserved
 from glasslet.record.stations import WaitKind
 from tests.builders.pod import api_pod, container, deleted, pod, pre_stop_sleep, sidecar
 from tests.component.pod_agent import Node
@@ -270,7 +270,7 @@ async def test_the_record_tells_the_way_to_the_threshold_and_no_more() -> None:
         await asyncio.sleep(0.1)
         record = agent.record.of(pod_ref(one))
         assert record is not None
-        told = [e.new for e in record.events if isinstance(e, Observed) and e.subject == "readiness probe"]
+        told = [e.new for e in record.events if isinstance(e, ChangeObserved) and e.subject == "readiness probe"]
         assert told == [
             "passes",
             "status 503, 1 of 3 failures",

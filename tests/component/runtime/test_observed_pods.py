@@ -8,7 +8,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.concurrency.clock import LoopClock
-from glasslet.record.events import Observed
+from glasslet.record.events import ChangeObserved
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.model import ContainerPhase, ObservedPod
@@ -274,7 +274,7 @@ async def test_changes_are_written_into_the_record_of_their_pod() -> None:
         await asyncio.sleep(0.1)
         record = w.record.of(uid)
         assert record is not None
-        seen = [(e.subject, e.old, e.new) for e in record.events if isinstance(e, Observed)]
+        seen = [(e.subject, e.old, e.new) for e in record.events if isinstance(e, ChangeObserved)]
         assert ("container main", "running", "exited 1") in seen
 
 

@@ -5,35 +5,35 @@ from __future__ import annotations
 import pytest
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.target import Target, choose
+from glasslet.cli.target import PodName, choose
 
 PODS = [
-    Target("default", "web"),
-    Target("default", "web-2"),
-    Target("default", "job-7"),
-    Target("kube-system", "dns"),
-    Target("kube-system", "job-7"),
+    PodName("default", "web"),
+    PodName("default", "web-2"),
+    PodName("default", "job-7"),
+    PodName("kube-system", "dns"),
+    PodName("kube-system", "job-7"),
 ]
 
 
 @pytest.mark.parametrize(
     ("typed", "pod"),
     [
-        ("default/web", Target("default", "web")),
-        ("web", Target("default", "web")),
-        ("dn", Target("kube-system", "dns")),
-        ("kube-system/j", Target("kube-system", "job-7")),
-        ("kube-system/job-7", Target("kube-system", "job-7")),
+        ("default/web", PodName("default", "web")),
+        ("web", PodName("default", "web")),
+        ("dn", PodName("kube-system", "dns")),
+        ("kube-system/j", PodName("kube-system", "job-7")),
+        ("kube-system/job-7", PodName("kube-system", "job-7")),
     ],
 )
-def test_a_name_or_a_beginning_that_fits_one_pod_means_it(typed: str, pod: Target) -> None:
+def test_a_name_or_a_beginning_that_fits_one_pod_means_it(typed: str, pod: PodName) -> None:
     assert choose(typed, PODS) == pod
 
 
 @pytest.mark.parametrize("typed", ["job-7", "we", "default/w"])
 def test_what_fits_several_pods_is_refused_with_their_names(typed: str) -> None:
     with pytest.raises(Failure, match="may be any of"):
-        choose(typed, [*PODS, Target("default", "work")] if typed == "we" else PODS)
+        choose(typed, [*PODS, PodName("default", "work")] if typed == "we" else PODS)
 
 
 @pytest.mark.parametrize(("typed", "near"), [("wbe", "default/web"), ("default/jbo-7", "default/job-7")])

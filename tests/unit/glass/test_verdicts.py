@@ -25,7 +25,7 @@ from glasslet.glass.stuck import Stuck
 from glasslet.glass.verdicts.ending import gone
 from glasslet.glass.verdicts.judge import is_settled, judge
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import Decided, Observed
+from glasslet.record.events import ChangeObserved, Decided
 from glasslet.record.stations import WaitKind
 from tests.builders.pod import container, pod, sidecar
 from tests.builders.record import BASE, START, record, standing, station, waited, waiting
@@ -236,7 +236,7 @@ def test_a_failing_readiness_probe_is_quoted() -> None:
     it = situation(
         pod(container(readiness_probe=Probe(http_get=HTTPGetAction(path="/ready", port=8181)))),
         status(reported(started=True)),
-        record=record(*STARTED, Observed(BASE + 90, "readiness probe", "", "503, 3 of 3 failures", "main")),
+        record=record(*STARTED, ChangeObserved(BASE + 90, "readiness probe", "", "503, 3 of 3 failures", "main")),
     )
     assert judge(it).brief == "readiness probe http :8181/ready: 503, 3 of 3 failures"
 
@@ -400,8 +400,8 @@ def test_waits_of_the_api_about_a_missing_object_are_counted() -> None:
 
 def test_what_hangs_comes_before_everything_but_the_end() -> None:
     hanging = Stuck(WaitKind.CRI_CALL, "CreateContainer", BASE + 10, 180.0, "main")
-    dump = Observed(BASE + 95, "task pod default/web", "", "pods/worker.py:1 run < pods/sync.py:2 settle")
-    early = Observed(BASE + 1, "task of long ago", "", "nowhere")
+    dump = ChangeObserved(BASE + 95, "task pod default/web", "", "pods/worker.py:1 run < pods/sync.py:2 settle")
+    early = ChangeObserved(BASE + 1, "task of long ago", "", "nowhere")
     it = situation(now=status(reported(state=held("ContainerCreating"))), record=record(*STARTED, early, dump))
     verdict = judge(replace(it, stuck=hanging))
     assert (verdict.rule, verdict.state) == ("no_progress", "failing")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
 from glasslet.glass.waterfall import waterfall
-from glasslet.record.events import Decided, Event, Observed
+from glasslet.record.events import ChangeObserved, Decided, Event
 from glasslet.record.history import AgentGap
 from glasslet.record.milestones import CREATED
 from tests.builders.record import BASE, START, accepted, created, ready, record, standing, station, waited, waiting
@@ -203,7 +203,7 @@ def test_the_creation_of_the_api_object_is_told_as_it_is_known() -> None:
 
 
 def test_a_creation_nobody_can_read_is_left_out() -> None:
-    answer = trace(Observed(BASE, CREATED, "", "yesterday"), *START_OF_A_POD)
+    answer = trace(ChangeObserved(BASE, CREATED, "", "yesterday"), *START_OF_A_POD)
     assert answer.created is None
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.events import Decided, Found, Observed, StationSpan, Waited
+from glasslet.record.events import ChangeObserved, Decided, FindingMade, StationSpan, Waited
 from glasslet.record.recorder import current_scope, working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.record.store import Limits, Record
+from glasslet.record.store import Record, RecordBounds
 from tests.builders.record import BASE, START, WEB, ManualClock, kept, kept_event
 
 
@@ -101,7 +101,7 @@ async def test_tasks_started_for_a_pod_record_for_that_pod(record: Record) -> No
     with working_for(WEB):
         async with asyncio.TaskGroup() as group:
             group.create_task(deep())
-    assert kept(record).events == (Observed(BASE, "container main", "running", "exited 1"),)
+    assert kept(record).events == (ChangeObserved(BASE, "container main", "running", "exited 1"),)
 
 
 async def test_a_live_wait_names_its_task(record: Record) -> None:
@@ -125,14 +125,14 @@ def test_long_texts_are_cut(record: Record) -> None:
         record.decided("x" * 5000, why="y" * 5000)
         record.observed("s", "", "z" * 5000)
     assert max(len(event.what) for event in kept(record).events if isinstance(event, Decided)) <= 400
-    assert max(len(event.new) for event in kept(record).events if isinstance(event, Observed)) <= 400
+    assert max(len(event.new) for event in kept(record).events if isinstance(event, ChangeObserved)) <= 400
 
 
 def test_a_finding_is_made_and_logged_once(record: Record, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         record.finding("bad file", pod=WEB)
         record.finding("bad file", pod=WEB)
-    assert kept(record).events == (Found(BASE, "bad file"),)
+    assert kept(record).events == (FindingMade(BASE, "bad file"),)
     assert len(caplog.records) == 1
 
 
@@ -147,7 +147,7 @@ def test_what_nothing_is_known_of_has_no_record(record: Record) -> None:
 
 
 def test_a_full_record_keeps_its_beginning_and_its_newest_part(clock: ManualClock) -> None:
-    record = Record(clock=clock, limits=Limits(head=3, tail=4))
+    record = Record(clock=clock, limits=RecordBounds(head=3, tail=4))
     with working_for(WEB):
         for number in range(10):
             record.decided(str(number))
@@ -157,7 +157,7 @@ def test_a_full_record_keeps_its_beginning_and_its_newest_part(clock: ManualCloc
 
 
 def test_ended_pods_make_room_for_others(clock: ManualClock) -> None:
-    record = Record(clock=clock, limits=Limits(head=10, tail=10, total=40))
+    record = Record(clock=clock, limits=RecordBounds(head=10, tail=10, total=40))
     for number in range(20):
         clock.advance(1)
         with working_for(other(number)):
@@ -171,7 +171,7 @@ def test_ended_pods_make_room_for_others(clock: ManualClock) -> None:
 
 @pytest.mark.parametrize(("head", "tail"), [(2, 50), (50, 2), (50, 50), (0, 50)])
 def test_memory_is_bounded_even_when_no_pod_ended(clock: ManualClock, head: int, tail: int) -> None:
-    record = Record(clock=clock, limits=Limits(head=head, tail=tail, total=100))
+    record = Record(clock=clock, limits=RecordBounds(head=head, tail=tail, total=100))
     for _ in range(40):
         for number in range(10):
             clock.advance(1)
@@ -232,7 +232,7 @@ def test_unwritten_events_are_handed_out_once(record: Record, clock: ManualClock
 
 
 def test_events_shed_before_they_were_written_are_counted(clock: ManualClock) -> None:
-    record = Record(clock=clock, limits=Limits(head=2, tail=3))
+    record = Record(clock=clock, limits=RecordBounds(head=2, tail=3))
     with working_for(WEB):
         for number in range(9):
             record.decided(str(number))

@@ -10,7 +10,7 @@ from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
 from glasslet.api.restarts import policy_of, restarts_after
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import Decided, Observed
+from glasslet.record.events import ChangeObserved, Decided
 from glasslet.record.stations import WaitKind
 
 _SIGNALS = {137: "KILL, often out of memory", 139: "a segmentation fault", 143: "TERM"}
@@ -187,7 +187,7 @@ def _killed_for(it: Situation, status: ContainerStatus) -> str:
 def _result(it: Situation, container: str) -> str:
     """The newest observation of a probe of this container."""
     for event in reversed(it.record.events):
-        if isinstance(event, Observed) and event.container == container and "probe" in event.subject:
+        if isinstance(event, ChangeObserved) and event.container == container and "probe" in event.subject:
             return event.new
     wait = it.wait(WaitKind.PROBE, container=container)
     return wait.on if wait is not None else ""

@@ -10,7 +10,7 @@ from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
 from glasslet.glass.timeline import described, moment
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import Found, end_of
+from glasslet.record.events import FindingMade, end_of
 from glasslet.record.history import PodRecord
 from glasslet.record.stations import Station, WaitKind
 
@@ -77,7 +77,7 @@ def gone(record: PodRecord, now: datetime) -> VerdictAnswer:
     """The verdict on a pod of which only the record is left."""
     pod = record.pod
     last = max((end_of(event) for event in record.events), default=now.timestamp())
-    rows = [described(event) for event in record.events if not isinstance(event, Found)]
+    rows = [described(event) for event in record.events if not isinstance(event, FindingMade)]
     decisions = [row.text for row in rows if row.kind in (EventKind.DECISION, EventKind.OBSERVED)]
     what = "was removed" if record.ended else "was last seen by an agent that no longer runs"
     return VerdictAnswer(

@@ -7,7 +7,7 @@ from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
 from glasslet.glass.timeline import moment
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import Observed
+from glasslet.record.events import ChangeObserved
 from glasslet.record.history import LiveWait
 from glasslet.record.stations import WaitKind
 
@@ -61,7 +61,7 @@ def stuck(it: Situation) -> VerdictAnswer | None:
         return None
     what = _CALLS.get(found.kind, "{on}").format(on=found.on)
     whose = f" (container {found.container})" if found.container else ""
-    dump = [event for event in it.record.events if isinstance(event, Observed) and event.start >= found.since]
+    dump = [event for event in it.record.events if isinstance(event, ChangeObserved) and event.start >= found.since]
     return it.verdict(
         Rule.NO_PROGRESS,
         VerdictState.FAILING,

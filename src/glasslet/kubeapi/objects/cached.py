@@ -11,7 +11,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.record.standing import Findings, StandingFindings
+from glasslet.record.standing import FindingRecorder, StandingFindings
 
 T = TypeVar("T", bound=Data)
 
@@ -36,7 +36,7 @@ class CachedObjects(Generic[T]):
         kind: ObjectKind[T],
         client: APIClient,
         clock: Clock,
-        recorder: Findings,
+        recorder: FindingRecorder,
         ttl: Callable[[], float] = lambda: DEFAULT_TTL,
     ) -> None:
         self._kind = kind

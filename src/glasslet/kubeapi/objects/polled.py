@@ -15,7 +15,7 @@ from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.record.standing import Findings, StandingFindings
+from glasslet.record.standing import FindingRecorder, StandingFindings
 
 T = TypeVar("T", bound=Data)
 
@@ -34,7 +34,7 @@ class PolledObjects(Generic[T]):
         kind: ObjectKind[T],
         client: APIClient,
         clock: Clock,
-        recorder: Findings,
+        recorder: FindingRecorder,
         on_change: Callable[[Key], None],
         idle_seconds: float,
     ) -> None:
