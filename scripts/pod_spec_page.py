@@ -33,6 +33,7 @@ ALL = "*"
 ANSWERS = {
     "implemented": {"by", "test"},
     "gated": {"by", "test", "gate"},
+    "partial": {"by", "test", "planned"},
     "refused": {"refused", "by", "test"},
     "planned": {"planned"},
     "other": {"other"},
@@ -49,6 +50,7 @@ does not read the field or a test that does not exist, and when this page is out
 
 - **yes**: implemented by the module, shown by the test (one of several, as a rule).
 - **gate**: the same, where the feature gate is on.
+- **in part**: what is missing is named.
 - **refused**: the pod or container is refused with a reason that says so.
 - **planned**: not yet.
 - **not here**: another component's matter.
@@ -146,7 +148,7 @@ def _row_problems(row: Mapping[str, str], field: FieldInfo | None) -> Iterator[s
         if not path.is_file() or not re.search(rf"^\s*(async )?def {test}\(", path.read_text(), re.MULTILINE):
             yield f"there is no test {row['test']}"
     if row.get("gate", next(iter(GATES))) not in GATES:
-        yield f"nobody knows gate {row['gate']}"
+        yield f"there is no feature gate {row['gate']}"
 
 
 def page(rows: Rows) -> str:
@@ -174,6 +176,8 @@ def _cells(of_type: Mapping[str, Mapping[str, str]], field: str) -> str:
             return f"yes | {shown}"
         case "gated":
             return f"gate `{row['gate']}` | {shown}"
+        case "partial":
+            return f"in part | {shown}; not yet: {row['planned']}"
         case "refused":
             return f"refused | {row['refused']} ({shown})"
         case "planned":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -29,6 +29,7 @@ AnyContainer = Container | EphemeralContainer
 MAX_LAST_WORDS = 12 * 1024
 """Bytes of termination messages that the containers of a pod have together, in equal shares."""
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _KILLED = 137
 _VANISHED = "The container could not be located when the pod was terminated"
 _VANISHED_EARLIER = "The container could not be located when the pod was deleted.  The container used to be Running"
@@ -153,7 +154,7 @@ class ContainerStatuses:
         """(state, lastState)."""
         before = self._terminated(older) if older is not None else ContainerState()
         if newest.phase is ContainerPhase.RUNNING:
-            return ContainerState(running=ContainerStateRunning(started_at=_second(newest.started_at))), before
+            return ContainerState(running=ContainerStateRunning(started_at=_time(newest.started_at))), before
         if newest.phase is ContainerPhase.EXITED:
             ended = self._terminated(newest)
             waiting = self._facts.waiting.get(container.name)
@@ -176,7 +177,7 @@ class ContainerStatuses:
             state=self._waiting(container),
             last_state=before,
             ready=False,
-            started=False,
+            started=_unstarted(container),
             restart_count=old.restart_count if old else 0,
             image=container.image,
             image_id="",
@@ -192,7 +193,7 @@ class ContainerStatuses:
             state=self._waiting(container) if comes_back else _lost(_VANISHED, old.container_id),
             last_state=_lost(_VANISHED_EARLIER, old.container_id) if comes_back else old.last_state,
             ready=False,
-            started=False,
+            started=_unstarted(container),
             restart_count=old.restart_count + (0 if self._facts.terminating else 1),
             volume_mounts=tuple(self._mounts(container)),
         )
@@ -220,16 +221,17 @@ class ContainerStatuses:
                 exit_code=instance.exit_code,
                 reason=instance.reason or ("Completed" if instance.exit_code == 0 else "Error"),
                 message=_cut(": ".join(part for part in (instance.message, left) if part), self._words),
-                started_at=_second(instance.started_at),
-                finished_at=_second(instance.finished_at),
+                started_at=_time(instance.started_at),
+                finished_at=_time(instance.finished_at),
                 container_id=self._id(instance.id),
             )
         )
 
-    def _probed(self, container: AnyContainer, newest: ObservedContainer) -> tuple[bool, bool]:
-        """(started, ready): no probe of a kind means that kind passes as soon as the container runs."""
-        if newest.phase is not ContainerPhase.RUNNING:
-            return False, False
+    def _probed(self, container: AnyContainer, newest: ObservedContainer) -> tuple[bool | None, bool]:
+        """(started, ready): no probe of a kind means that kind passes as soon as the container runs. An ephemeral
+        container has neither: it takes no part in the pod's readiness."""
+        if newest.phase is not ContainerPhase.RUNNING or isinstance(container, EphemeralContainer):
+            return _unstarted(container), False
         outcome = self._facts.probes.get(newest.id, _NO_PROBES)
         started = container.startup_probe is None or outcome.started is True
         return started, started and (container.readiness_probe is None or outcome.ready is True)
@@ -263,5 +265,10 @@ def _user(instance: ObservedContainer) -> ContainerUser | None:
     return ContainerUser(linux=LinuxContainerUser(uid=uid, gid=gid, supplemental_groups=groups))
 
 
-def _second(moment: datetime | None) -> datetime | None:
-    return moment.replace(microsecond=0) if moment else None
+def _unstarted(container: AnyContainer) -> bool | None:
+    return None if isinstance(container, EphemeralContainer) else False
+
+
+def _time(moment: datetime | None) -> datetime:
+    """A time of the runtime in whole seconds; "never" is 1970 in the API, as with the Go kubelet."""
+    return (moment or _EPOCH).replace(microsecond=0)

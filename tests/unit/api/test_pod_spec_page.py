@@ -42,7 +42,7 @@ def test_the_page_is_what_the_script_prints() -> None:
         ({"by": "podspec/dns.py"}, "exactly these keys"),
         (
             {"by": "podspec/dns.py", "test": "unit/podspec/test_dns.py::test_the_policy_chooses_the_base", "gate": "X"},
-            "nobody knows gate X",
+            "there is no feature gate X",
         ),
     ],
 )

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from glasslet.api.container import Container, VolumeMount
+from glasslet.api.codec import encode
+from glasslet.api.container import Container, EphemeralContainer, VolumeMount
 from glasslet.api.lifecycle import Probe
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import ContainerID, PodUID, SandboxID
@@ -358,3 +359,27 @@ def test_a_container_without_resources_shows_that_it_has_none() -> None:
     shown = status(pod(), observed(instance())).container_statuses[0]
     assert shown.resources is not None
     assert msgspec.json.encode(shown.resources) == b"{}"
+
+
+@pytest.mark.parametrize("phase", [ContainerPhase.RUNNING, ContainerPhase.EXITED, ContainerPhase.CREATED])
+def test_an_ephemeral_container_is_never_ready_and_has_no_started(phase: ContainerPhase) -> None:
+    # kubelet/prober/prober_manager.go, UpdatePodStatus: only regular and init containers get either.
+    debug = EphemeralContainer(name="debug", image="debug:1")
+    shown = status(pod(ephemeral_containers=(debug,)), observed(instance("debug", phase=phase)))
+    [one] = shown.ephemeral_container_statuses
+    assert (one.ready, one.started) == (False, None)
+
+
+def test_an_ephemeral_container_without_an_instance_has_no_started() -> None:
+    debug = EphemeralContainer(name="debug", image="debug:1")
+    for observation in (None, observed()):
+        [one] = status(pod(ephemeral_containers=(debug,)), observation).ephemeral_container_statuses
+        assert (one.ready, one.started) == (False, None)
+
+
+def test_a_container_that_never_started_has_begun_in_1970() -> None:
+    # kubelet/kuberuntime/kuberuntime_container.go, toKubeContainerStatus: time.Unix(0, status.StartedAt)
+    never = instance(exited=128, started_at=None, reason="StartError")
+    ended = status(pod(), observed(never)).container_statuses[0].state.terminated
+    assert ended is not None
+    assert encode(ended).startswith(b'{"exitCode":128,"reason":"StartError","startedAt":"1970-01-01T00:00:00Z"')

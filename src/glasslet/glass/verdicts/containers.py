@@ -170,7 +170,9 @@ def _last_run(it: Situation, ended: ContainerStateTerminated | None) -> str:
     if ended is None or ended.finished_at is None:
         return ""
     # The API's times are whole seconds.
-    seconds = (ended.finished_at - ended.started_at).total_seconds() if ended.started_at else None
+    began = ended.started_at
+    # A container that never started "began" in 1970.
+    seconds = (ended.finished_at - began).total_seconds() if began is not None and began.timestamp() > 0 else None
     took = "" if seconds is None else f", ran {duration(seconds)}" if seconds >= 1 else ", ran less than a second"
     return f"{_exit(ended)} {it.ago(ended.finished_at)} ago{took}"
 
