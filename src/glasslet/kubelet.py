@@ -67,8 +67,8 @@ def _answer(parsed: ParsedFlags) -> int | None:
 
 def _run(loaded: Loaded) -> int:
     try:
-        from glasslet.assembly.serving_pair import begin_serving_pair
         from glasslet.imports import load_agent
+        from glasslet.server.transport.serving_certificate import begin_serving_pair
 
         serving_pair = begin_serving_pair(loaded)
         return load_agent()(loaded, serving_pair)

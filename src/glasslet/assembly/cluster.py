@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
-from glasslet.assembly.clients import APIClients
+from glasslet.assembly.api_server import APIClients
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide

@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasslet.assembly.clients import APIClients, Connector, build_clients
-from glasslet.assembly.identity import build_client_identity
+from glasslet.assembly.api_server import APIClients, Connector, build_client_identity, build_clients
 from glasslet.concurrency.clock import Clock, SystemClock
 from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration

@@ -8,7 +8,9 @@ import ssl
 import subprocess
 import sys
 
+from glasslet.config.loading import Loaded
 from glasslet.host.files.small_files import move_aside
+from glasslet.host.machine import node_name
 from glasslet.server.transport.tls import BadTLSFile
 
 
@@ -94,3 +96,19 @@ def _is_there(certificate: str, key: str) -> bool:
         there, missing = (certificate, key) if readable[0] else (key, certificate)
         raise BadTLSFile(f"{there} is there but {missing} is not readable: both are needed, or none to make a new pair")
     return all(readable)
+
+
+def begin_serving_pair(loaded: Loaded) -> ServingPair:
+    """The pair for the HTTPS port; it is being made if this agent will serve with one of its own. Called before the
+    agent is loaded, which takes as long. Raises BadTLSFile, ValueError (no node name)."""
+    configuration, options = loaded.configuration, loaded.options
+    pair = ServingPair(
+        certificate=configuration.tls_cert_file,
+        key=configuration.tls_private_key_file,
+        cert_dir=options.cert_dir,
+        host=node_name(options.hostname_override),
+    )
+    signed_by_cluster = configuration.server_tls_bootstrap and options.kubeconfig
+    if configuration.enable_server and configuration.port and not signed_by_cluster:
+        pair.begin()
+    return pair

@@ -1,4 +1,5 @@
-"""Clients of the API server, one per purpose: what must not wait does not share a queue with what may."""
+"""Builds this node's identity at the API server, and one client per purpose: what must not wait does not share a queue
+with what may."""
 
 from __future__ import annotations
 
@@ -6,11 +7,16 @@ from dataclasses import dataclass
 
 from glasslet.concurrency.clock import Clock
 from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.config.loading import Loaded
+from glasslet.identity.client_identity import ClientIdentity, IdentitySettings
+from glasslet.identity.manager import NO_METRICS
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.record.recorder import Recorder
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
+from glasslet.telemetry.metrics.certificates import ClientCertificateMetrics
+from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.version import KUBELET_VERSION
 
 _USER_AGENT = f"kubelet/{KUBELET_VERSION} (linux) glasslet"
@@ -71,3 +77,29 @@ def build_clients(connector: Connector, config: Kubeconfig, configuration: Kubel
         events=connector.client(config, qps=configuration.event_record_qps, burst=configuration.event_burst),
         reviews=connector.client(config),
     )
+
+
+def build_client_identity(
+    loaded: Loaded, node: str, connector: Connector, registry: MetricRegistry
+) -> ClientIdentity | None:
+    """None without --kubeconfig: standalone."""
+    options, rotate = loaded.options, loaded.configuration.rotate_certificates
+    if not options.kubeconfig:
+        return None
+    metrics = ClientCertificateMetrics(registry) if rotate else None
+    identity = ClientIdentity(
+        settings=IdentitySettings(
+            node=node,
+            kubeconfig=options.kubeconfig,
+            bootstrap_kubeconfig=options.bootstrap_kubeconfig,
+            cert_dir=options.cert_dir,
+            rotate=rotate,
+        ),
+        connect=connector.client,
+        metrics=metrics or NO_METRICS,
+        recorder=connector.recorder,
+        clock=connector.clock,
+    )
+    if metrics is not None:
+        metrics.show(identity.expiry)
+    return identity
