@@ -125,7 +125,7 @@ async def _no_hints(wanted: Callable[[RuntimeHint], bool]) -> AsyncIterator[Runt
 
 async def measure(answers: Answers, lists: int) -> list[float]:
     """CPU milliseconds of each list; the first, which reads all pods, is left out."""
-    runtime = CRIRuntime(calls=cast("Calls", answers), timeouts=Timeouts(), hint_source=_no_hints)
+    runtime = CRIRuntime(calls=cast("Calls", answers), timeouts=Timeouts(), hint_source=_no_hints, recorder=Record())
     figures = Lists(lists)
     periods = Periods(relist=0.01, relist_without_hints=0.01)
     observed = ObservedPods(runtime=runtime, recorder=Record(), metrics=figures, clock=SystemClock(), periods=periods)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from glasslet.api.pod_ref import PodRef
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
 
@@ -16,6 +17,13 @@ class CallRecorder:
     def __init__(self) -> None:
         self.open: list[tuple[WaitKind, str]] = []
         self.ended: list[tuple[WaitKind, str]] = []
+        self.findings: list[str] = []
+
+    def finding(self, text: str, *, pod: PodRef | None = None) -> None:
+        self.findings.append(text)
+
+    def withdrawn(self, text: str, *, pod: PodRef | None = None) -> None:
+        self.findings.remove(text)
 
     @contextmanager
     def wait(self, kind: WaitKind, *, on: str, **_: Any) -> Iterator[None]:

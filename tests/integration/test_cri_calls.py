@@ -30,6 +30,7 @@ from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,
     NotFound,
+    RuntimeCallError,
     RuntimeRejected,
     RuntimeTimeout,
     RuntimeUnavailable,
@@ -336,3 +337,39 @@ async def test_a_broken_stream_is_the_callers_business(tmp_path: Path) -> None:
     async with edge(tmp_path, {"GetContainerEvents": events}) as at:
         with pytest.raises(RuntimeUnavailable, match="shutting down"):
             await hint_of(at, "never")
+
+
+async def test_a_list_leaves_out_what_has_no_id_of_its_own_and_says_so(tmp_path: Path) -> None:
+    good = pod_sandbox_pb2.PodSandbox(id="s1", labels={POD_UID: "u"})
+    listed = pod_sandbox_pb2.ListPodSandboxResponse(
+        items=[pod_sandbox_pb2.PodSandbox(labels={POD_UID: "x"}), good, good, pod_sandbox_pb2.PodSandbox()]
+    )
+    answers = {"ListPodSandbox": listed, "ListContainers": container_pb2.ListContainersResponse()}
+    async with edge(tmp_path, answers) as at:
+        (pod,) = await at.runtime.list_pods()
+        assert [sandbox.id for sandbox in pod.sandboxes] == ["s1"]
+        assert at.recorder.findings == [
+            "runtime: ListPodSandbox gives 3 items without an id of their own; they are left out"
+        ]
+
+
+async def test_an_answer_of_nearly_16_mib_is_taken(tmp_path: Path) -> None:
+    """The Go kubelet's limit (k8s.io/cri-client maxMsgSize)."""
+    listed = container_pb2.ListContainersResponse(
+        containers=[container_pb2.Container(id=f"c{n}", labels={POD_UID: "u", "x": "y" * 1_000_000}) for n in range(16)]
+    )
+    assert listed.ByteSize() < 16 * 1024 * 1024
+    answers = {"ListPodSandbox": pod_sandbox_pb2.ListPodSandboxResponse(), "ListContainers": listed}
+    async with edge(tmp_path, answers) as at:
+        (pod,) = await at.runtime.list_pods()
+        assert len(pod.containers) == 16
+
+
+async def test_a_larger_answer_is_an_error_of_its_call(tmp_path: Path) -> None:
+    listed = container_pb2.ListContainersResponse(
+        containers=[container_pb2.Container(id=f"c{n}", labels={"x": "y" * 1_000_000}) for n in range(17)]
+    )
+    answers = {"ListPodSandbox": pod_sandbox_pb2.ListPodSandboxResponse(), "ListContainers": listed}
+    async with edge(tmp_path, answers) as at:
+        with pytest.raises(RuntimeCallError, match="larger than max"):
+            await at.runtime.list_pods()

@@ -19,11 +19,12 @@ from msgspec import Struct
 
 from glasslet.api.codec import decode
 from glasslet.api.object import Object
-from glasslet.concurrency.child_process import end
+from glasslet.concurrency.child_process import end, read_bounded
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.kubeconfig import ExecPlugin, Kubeconfig
 
 _PLUGIN_SECONDS = 60.0
+_LONGEST_ANSWER = 1 << 20
 _LOOK_AGAIN = 1.0
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -139,7 +140,9 @@ async def run_plugin(plugin: ExecPlugin, config: Kubeconfig) -> _ExecStatus:
         raise CredentialError(f"credential plugin {plugin.command} cannot be run: {error.strerror}{hint}") from error
     try:
         async with asyncio.timeout(_PLUGIN_SECONDS):
-            output, _ = await process.communicate()
+            assert process.stdout is not None
+            output = await read_bounded(process.stdout, _LONGEST_ANSWER + 1)
+            await process.wait()
     except TimeoutError:
         raise CredentialError(f"credential plugin {plugin.command} gave no answer in {_PLUGIN_SECONDS:.0f} s") from None
     finally:
@@ -147,9 +150,11 @@ async def run_plugin(plugin: ExecPlugin, config: Kubeconfig) -> _ExecStatus:
             await end(process)
     if process.returncode != 0:
         raise CredentialError(f"credential plugin {plugin.command} ended with exit code {process.returncode}")
+    if len(output) > _LONGEST_ANSWER:
+        raise CredentialError(f"credential plugin {plugin.command} printed more than {_LONGEST_ANSWER} bytes")
     try:
         answer = decode(output, _ExecCredential)
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         raise CredentialError(f"credential plugin {plugin.command} printed no ExecCredential") from None
     if answer.status is None or not (answer.status.token or answer.status.client_certificate_data):
         raise CredentialError(f"credential plugin {plugin.command} gave neither a token nor a certificate")

@@ -12,6 +12,8 @@ RuntimeCallError           verb, what was attempted, the runtime's own words
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class RuntimeCallError(Exception):
     """A runtime call failed. `verb`: the RPC; `message`: the runtime's words."""
@@ -56,7 +58,13 @@ class ImagePullFailed(RuntimeCallError):
 
 
 class RuntimeRejected(RuntimeCallError):
-    """The runtime refused."""
+    """The runtime refused, or its answer cannot be used (`code` INCOMPLETE or UNREADABLE)."""
+
+
+INCOMPLETE: Final = "INCOMPLETE"
+"""Code of an answer without a field that it must have."""
+UNREADABLE: Final = "UNREADABLE"
+"""Code of an answer that is no message of the protocol."""
 
 
 def rpc_words(error: RuntimeCallError) -> str:
@@ -65,6 +73,6 @@ def rpc_words(error: RuntimeCallError) -> str:
 
 
 def in_rpc_words(code: str, message: str) -> str:
-    """The same of a gRPC status; `code` as in NOT_FOUND, "" for unknown."""
+    """As the Go kubelet prints a gRPC status; `code` as in NOT_FOUND, "" for unknown."""
     name = "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))
     return f"rpc error: code = {name} desc = {message}"

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from glasslet.api.object import PodUID
+from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import LoopClock
 from glasslet.record.events import ChangeObserved
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import RuntimeUnavailable
+from glasslet.runtime.errors import INCOMPLETE, UNREADABLE, RuntimeRejected, RuntimeUnavailable
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from glasslet.runtime.observed import Periods
 from glasslet.runtime.protocols import RuntimeHint
@@ -210,6 +211,30 @@ async def test_a_read_that_failed_is_tried_again_by_the_next_full_list() -> None
         assert pod is not None
         assert pod.containers[0].exit_code == 4
         assert w.observed.settled(uid)
+
+
+@pytest.mark.parametrize("code", [INCOMPLETE, UNREADABLE])
+async def test_an_answer_that_cannot_be_used_is_a_finding_of_its_pod_until_it_can(code: str) -> None:
+    runtime = FakeRuntime()
+    uid, _, container = await start_pod(runtime)
+    other, _, _ = await start_pod(runtime, "other")
+    async with world(runtime) as w:
+        await asyncio.sleep(5)
+        error = RuntimeRejected(Verb.CONTAINER_STATUS, "the runtime's answer lacks image_ref", code=code)
+        for verb, subject in ((Verb.LIST_CONTAINERS, uid), (Verb.CONTAINER_STATUS, container)):
+            runtime.fail(verb, error, times=None, only=subject.__eq__)
+        runtime.kill(container, code=4)
+        await asyncio.sleep(1)
+        known = w.record.of(PodRef("default", "web", uid))
+        assert known is not None
+        assert any("lacks image_ref" in text for text in known.findings())
+        assert w.observed.settled(other)
+        runtime.heal(Verb.LIST_CONTAINERS)
+        runtime.heal(Verb.CONTAINER_STATUS)
+        await asyncio.sleep(120)
+        known = w.record.of(PodRef("default", "web", uid))
+        assert known is not None
+        assert known.findings() == ()
 
 
 async def test_removed_pods_are_forgotten() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.object import PodUID
@@ -73,12 +73,11 @@ class Detection:
     sync_frequency: float
     on_change: Callable[[PodUID], None]
     ttl: Callable[[], float] = lambda: DEFAULT_TTL
+    places: WatchPlaces = field(default_factory=WatchPlaces)
 
 
 def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Recorder, clock: Clock) -> PodObjects:
     """The objects of pods by the configured strategy."""
-
-    places = WatchPlaces()
 
     def store(kind: ObjectKind[T]) -> ObjectStore[T]:
         match detection.strategy:
@@ -93,7 +92,7 @@ def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Reco
             recorder=recorder,
             clock=clock,
             idle_seconds=idle_limit(detection.sync_frequency),
-            places=places,
+            places=detection.places,
         )
 
     return PodObjects(secrets=store(SECRETS), config_maps=store(CONFIG_MAPS))

@@ -16,7 +16,7 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.messages import methods_of
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import RuntimeCallError, RuntimeRejected
+from glasslet.runtime.errors import UNREADABLE, RuntimeCallError, RuntimeRejected
 
 MAKING: Final = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER, Verb.START_CONTAINER})
 """Calls that a runtime may leave half done when its caller turns away (containerd: a task that is never started and
@@ -100,7 +100,7 @@ async def _to_the_end(asked: Awaitable[bytes]) -> bytes:
 
 def unreadable(verb: Verb) -> RuntimeRejected:
     """The error for an answer that is no message of the protocol."""
-    return RuntimeRejected(verb, "the runtime's answer cannot be decoded", code="UNREADABLE")
+    return RuntimeRejected(verb, "the runtime's answer cannot be decoded", code=UNREADABLE)
 
 
 _CLOCKS_DIFFER = 0.01

@@ -89,7 +89,9 @@ async def connect(
         image_calls = Calls(channel=image_channel, service="ImageService", recorder=recorder, metrics=metrics)
         otherwise = ContainerdEvents(channel=channel, settled=ExitSettled(calls=calls))
         hints = RuntimeHints(calls=calls, otherwise=otherwise)
-        runtime = CRIRuntime(calls=calls, timeouts=timeouts, hint_source=hints, metrics=sandbox_metrics)
+        runtime = CRIRuntime(
+            calls=calls, timeouts=timeouts, hint_source=hints, recorder=recorder, metrics=sandbox_metrics
+        )
         images = CRIImages(calls=image_calls, timeouts=timeouts)
         info = await _first_version(path, channel, calls)
         await _first_image_question(image_path, image_calls)

@@ -13,7 +13,7 @@ from glasslet.api.object import ContainerID, SandboxID
 from glasslet.runtime.cri._generated import container_pb2, image_pb2, linux_pb2, pod_sandbox_pb2, runtime_pb2
 from glasslet.runtime.cri.signals import signal_name
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import RuntimeRejected
+from glasslet.runtime.errors import INCOMPLETE, RuntimeRejected
 from glasslet.runtime.model import (
     ContainerPhase,
     FilesystemUsage,
@@ -60,9 +60,8 @@ def decode_sandbox(status: pod_sandbox_pb2.PodSandboxStatus) -> ObservedSandbox:
 
 
 def decode_listed_sandbox(listed: pod_sandbox_pb2.PodSandbox) -> ObservedSandbox:
-    """A sandbox as a list tells it: without IPs and namespaces. One that is half made may not have a time yet: that
-    must not spoil the list, so it counts as very old."""
-    _require(Verb.LIST_POD_SANDBOX, ("id", listed.id))
+    """A sandbox as a list has it: without IPs and namespaces. One that is half made may not have a time yet: that must
+    not spoil the list, so it counts as very old."""
     return ObservedSandbox(
         id=SandboxID(listed.id),
         attempt=listed.metadata.attempt,
@@ -94,8 +93,8 @@ def decode_container(status: container_pb2.ContainerStatus, sandbox: SandboxID) 
         started_at=decode_time(status.started_at),
         finished_at=decode_time(status.finished_at),
         exit_code=status.exit_code,
-        reason=status.reason,
-        message=status.message,
+        reason=_bounded(status.reason, _REASON),
+        message=_bounded(status.message, _MESSAGE),
         image=status.image.image,
         image_ref=status.image_ref,
         image_id=status.image_id,
@@ -110,8 +109,7 @@ def decode_container(status: container_pb2.ContainerStatus, sandbox: SandboxID) 
 
 
 def decode_listed_container(listed: container_pb2.Container) -> ObservedContainer:
-    """A container as a list tells it: without exit code, times, resources; half made ones as with sandboxes."""
-    _require(Verb.LIST_CONTAINERS, ("id", listed.id))
+    """A container as a list has it: without exit code, times, resources; half made ones as with sandboxes."""
     return ObservedContainer(
         id=ContainerID(listed.id),
         name=listed.metadata.name,
@@ -177,7 +175,9 @@ def decode_filesystem(usage: image_pb2.FilesystemUsage) -> FilesystemUsage:
 def decode_runtime_status(answer: runtime_pb2.StatusResponse) -> RuntimeStatus:
     """Conditions, handlers and features of the runtime. A runtime without RuntimeReady and NetworkReady is not one."""
     conditions = tuple(
-        RuntimeCondition(type=c.type, status=c.status, reason=c.reason, message=c.message)
+        RuntimeCondition(
+            type=c.type, status=c.status, reason=_bounded(c.reason, _REASON), message=_bounded(c.message, _MESSAGE)
+        )
         for c in answer.status.conditions
     )
     if not answer.HasField("status") or len(conditions) < _CONDITIONS:
@@ -200,18 +200,25 @@ def decode_sandbox_image(answer: runtime_pb2.StatusResponse) -> str:
     """What containerd tells of its configuration in a verbose status; "" where there is nothing of that form."""
     try:
         config = json.loads(answer.info.get("config", "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     image = config.get("sandboxImage", "") if isinstance(config, dict) else ""
     return image if isinstance(image, str) else ""
 
 
 _CONDITIONS = 2
+_REASON = 1024
+_MESSAGE = 32 * 1024
+"""Characters: these texts go into statuses, which the API server takes only up to a size."""
+
+
+def _bounded(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "... (cut)"
 
 
 def lacking(verb: Verb, field: str) -> RuntimeRejected:
     """The error for an answer without a field that it must have."""
-    return RuntimeRejected(verb, f"the runtime's answer lacks {field}", code="INCOMPLETE")
+    return RuntimeRejected(verb, f"the runtime's answer lacks {field}", code=INCOMPLETE)
 
 
 def _require(verb: Verb, *fields: tuple[str, object]) -> None:

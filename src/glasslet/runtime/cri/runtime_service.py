@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
+from glasslet.record.standing import FindingRecorder, StandingFindings
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
 from glasslet.runtime.cri.calls import Calls
 from glasslet.runtime.cri.decode import (
@@ -36,6 +37,8 @@ from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandb
 from glasslet.runtime.protocols import RuntimeHint
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
 from glasslet.runtime.usage import ContainerUsage, SandboxUsage
+
+Listed = TypeVar("Listed", pod_sandbox_pb2.PodSandbox, container_pb2.Container)
 
 KUBELET_API_VERSION = "0.1.0"
 """What a kubelet says of itself in Version; runtimes of v1 do not look at it."""
@@ -66,8 +69,15 @@ class CRIRuntime:
     """`runtime.protocols.RuntimeService` over one gRPC channel."""
 
     def __init__(
-        self, *, calls: Calls, timeouts: Timeouts, hint_source: HintSource, metrics: SandboxMetrics | None = None
+        self,
+        *,
+        calls: Calls,
+        timeouts: Timeouts,
+        hint_source: HintSource,
+        recorder: FindingRecorder,
+        metrics: SandboxMetrics | None = None,
     ) -> None:
+        self._nameless: StandingFindings[Verb] = StandingFindings(recorder)
         self._calls = calls
         self._metrics = metrics
         self._timeouts = timeouts
@@ -319,12 +329,27 @@ class CRIRuntime:
     async def _list_sandboxes(self, only: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:
         request = pod_sandbox_pb2.ListPodSandboxRequest(filter=only)
         answer = await self._calls.call(Verb.LIST_POD_SANDBOX, request, timeout=self._timeouts.request)
-        return [decode_listed_sandbox(item) for item in answer.items]
+        return [decode_listed_sandbox(item) for item in self._named(Verb.LIST_POD_SANDBOX, answer.items)]
 
     async def _list_containers(self, only: container_pb2.ContainerFilter | None) -> list[ObservedContainer]:
         request = container_pb2.ListContainersRequest(filter=only)
         answer = await self._calls.call(Verb.LIST_CONTAINERS, request, timeout=self._timeouts.request)
-        return [decode_listed_container(item) for item in answer.containers]
+        return [decode_listed_container(item) for item in self._named(Verb.LIST_CONTAINERS, answer.containers)]
+
+    def _named(self, verb: Verb, items: Iterable[Listed]) -> list[Listed]:
+        """The items with an id, each id once. No call can be made about another, and it must not spoil the list."""
+        found: dict[str, Listed] = {}
+        left_out = 0
+        for item in items:
+            left_out += not item.id or item.id in found
+            if item.id:
+                found[item.id] = item
+        if left_out:
+            text = f"runtime: {verb} gives {left_out} items without an id of their own; they are left out"
+            self._nameless.is_(verb, text)
+        else:
+            self._nameless.over(verb)
+        return list(found.values())
 
     async def _container_status(self, container: ContainerID) -> container_pb2.ContainerStatus:
         request = container_pb2.ContainerStatusRequest(container_id=container)

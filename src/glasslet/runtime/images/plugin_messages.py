@@ -83,7 +83,7 @@ def parse_answer(data: bytes, api_version: str) -> Answer:
     """Reads what a plugin printed. Raises PluginFailed."""
     try:
         meta = msgspec.json.decode(data, type=_Meta)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise PluginFailed("error reading GVK from response: it is no JSON object") from None
     if meta.api_version != api_version:
         raise PluginFailed(
@@ -95,7 +95,7 @@ def parse_answer(data: bytes, api_version: str) -> Answer:
         duration = None if response.cache_duration is None else float(Duration.parse(response.cache_duration))
         if response.kind != "CredentialProviderResponse":
             raise ValueError(response.kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError, RecursionError):
         raise PluginFailed("error decoding credential provider plugin response from stdout") from None
     if response.cache_key_type not in list(CacheKey):
         told = "credential provider plugin did not return a valid cacheKeyType"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from glasslet.concurrency.child_process import end
+from glasslet.concurrency.child_process import end, read_bounded
 from glasslet.concurrency.clock import Clock
 from glasslet.config.credential_providers import CredentialProvider
 from glasslet.record.recorder import Recorder
@@ -21,7 +21,6 @@ LIMIT_SECONDS = 60.0
 """credential.exec_timeout."""
 _LONGEST_ANSWER = 1 << 20
 _LONGEST_COMPLAINT = 1000
-_CHUNK = 1 << 16
 
 
 class PluginMetrics(Protocol):
@@ -105,8 +104,8 @@ async def _talk(process: Process, request: bytes) -> tuple[bytes, bytes]:
     assert process.stderr is not None
     async with asyncio.TaskGroup() as group:
         group.create_task(_feed(process.stdin, request))
-        printed = group.create_task(_read(process.stdout, _LONGEST_ANSWER + 1))
-        complaint = group.create_task(_read(process.stderr, 4 * _LONGEST_COMPLAINT))
+        printed = group.create_task(read_bounded(process.stdout, _LONGEST_ANSWER + 1))
+        complaint = group.create_task(read_bounded(process.stderr, 4 * _LONGEST_COMPLAINT))
     await process.wait()
     return printed.result(), complaint.result()
 
@@ -118,13 +117,6 @@ async def _feed(pipe: asyncio.StreamWriter, request: bytes) -> None:
         await pipe.drain()
         pipe.close()
         await pipe.wait_closed()
-
-
-async def _read(pipe: asyncio.StreamReader, limit: int) -> bytes:
-    kept = bytearray()
-    while chunk := await pipe.read(_CHUNK):
-        kept += chunk[: limit - len(kept)]
-    return bytes(kept)
 
 
 def _ending(code: int) -> str:

@@ -23,7 +23,8 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder, working_for
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.record.standing import StandingFindings
+from glasslet.runtime.errors import INCOMPLETE, UNREADABLE, NotFound, RuntimeCallError
 from glasslet.runtime.model import ObservedPod
 from glasslet.runtime.observed.diff import changes
 from glasslet.runtime.observed.gate import Gate
@@ -94,6 +95,7 @@ class ObservedPods:
         self._pods: dict[PodUID, ObservedPod] = {}
         self._owners: dict[str, PodUID] = {}
         self._unread: dict[PodUID, float] = {}
+        self._unreadable: StandingFindings[PodUID] = StandingFindings(recorder)
         self._reading: set[PodUID] = set()
         self._alone: dict[PodUID, RuntimeHint] = {}
         self._order = ReadOrder()
@@ -298,6 +300,10 @@ class ObservedPods:
                     await self._reads.fresh(uid)
         except RuntimeCallError as error:
             # It stays among the unread: the next full list asks again.
+            if error.code in (INCOMPLETE, UNREADABLE):
+                known = self._pods.get(uid)
+                ref = PodRef(known.namespace, known.name, uid) if known is not None else None
+                self._unreadable.is_(uid, f"pod {uid} cannot be read from the runtime: {error}", pod=ref)
             logger.warning("pod could not be read from the runtime", extra={"pod_uid": uid, "error": str(error)})
         except Exception:
             # One pod's oddity must not end the observation of all others.
@@ -333,6 +339,7 @@ class ObservedPods:
     async def _read(self, uid: PodUID) -> None:
         began, number = self._clock.monotonic(), self._order.begin_whole()
         new = await self._runtime.read_pod(uid)
+        self._unreadable.over(uid)
         if self._unread.get(uid, began) <= began:
             self._unread.pop(uid, None)
         old = self._pods.get(uid)

@@ -149,11 +149,6 @@ def test_lists_need_no_more_than_an_id_and_a_birth() -> None:
     assert (listed.id, listed.sandbox_id, box.id) == ("c1", "s1", "s1")
 
 
-def test_a_listed_container_without_an_id_is_an_error() -> None:
-    with pytest.raises(RuntimeRejected, match="lacks id"):
-        decode_listed_container(container_pb2.Container(created_at=NANOSECONDS))
-
-
 def test_an_image_says_its_user_as_number_or_name() -> None:
     numbered = image_pb2.Image(id="i", size=1, uid=linux_pb2.Int64Value(value=0))
 
