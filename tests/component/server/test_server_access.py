@@ -10,7 +10,7 @@ import pytest
 from glasslet.server.access.authentication import PROTOCOL_PREFIX, TokenAuthenticator
 from glasslet.server.access.authorization import AuthorizationError
 from glasslet.server.access.users import Attributes, User
-from glasslet.server.routes import RouteSwitches, https_routes
+from glasslet.server.routes import RouteSwitches, https_routes, read_only_routes
 from tests.component.server_fixture import access, serving
 from tests.fakes.server_sources import FakeNode
 
@@ -43,6 +43,7 @@ class Rules:
         return attributes.subresource in self.allowed
 
 
+CLOSED = ((404, b"404 page not found\n"), (405, b"Debug endpoints are disabled.\n"))
 GOOD = {"Authorization": "Bearer good"}
 
 
@@ -71,6 +72,19 @@ async def test_somebody_without_permission_gets_nothing(path: str) -> None:
         answer = await (await running.client()).ask("GET", path, GOOD)
     assert answer.status == 403
     assert answer.text.startswith("Forbidden (user=alice, verb=get, resource=nodes, subresource(s)=[")
+
+
+DEBUGGING_PATHS = sorted(set(EVERY_PATH) - {concrete(path) for path in read_only_routes(FakeNode().sources()).paths()})
+
+
+@pytest.mark.parametrize("path", DEBUGGING_PATHS)
+async def test_every_path_that_the_read_only_port_lacks_is_closed_without_debugging_handlers(path: str) -> None:
+    assert len(DEBUGGING_PATHS) > 15
+    async with serving(switches=RouteSwitches(enable_debugging_handlers=False)) as running:
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            answer = await (await running.client()).ask(method, path)
+            assert (answer.status, answer.body) in CLOSED, (method, path)
+    assert (running.node.streams.asked, running.node.logs.asked) == ([], [])
 
 
 async def test_unknown_path_needs_no_credentials_to_be_unknown() -> None:
