@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
 """How long to wait before listening is tried again."""
 HEAD_BYTES = 65536
+"""All that may wait to be answered: a flood of small requests would hold the event loop."""
 HEAD_SECONDS = 10.0
 IDLE_SECONDS = 90.0
 CONNECTIONS = 256
@@ -169,6 +170,10 @@ class _Connection(asyncio.Protocol):
         if not self._buffer:
             self._close_in(HEAD_SECONDS)
         self._buffer += data
+        if len(self._buffer) > HEAD_BYTES:
+            transport.write(Reply(431, "431 Request Header Fields Too Large", last=True).encode(head_only=False))
+            transport.close()
+            return
         while b"\r\n\r\n" in self._buffer:
             head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
             reply, head_only = self._server.reply(head)
@@ -177,9 +182,6 @@ class _Connection(asyncio.Protocol):
                 transport.close()
                 return
             self._close_in(HEAD_SECONDS if self._buffer else IDLE_SECONDS)
-        if len(self._buffer) > HEAD_BYTES:
-            transport.write(Reply(431, "431 Request Header Fields Too Large", last=True).encode(head_only=False))
-            transport.close()
 
     def pause_writing(self) -> None:
         # A client that asks and does not read would make us keep its answers.

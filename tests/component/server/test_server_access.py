@@ -21,7 +21,7 @@ class Tokens:
 
     asked: list[str] = field(default_factory=list)
 
-    async def review(self, token: str) -> User | None:
+    async def review(self, token: str, source: str) -> User | None:
         self.asked.append(token)
         if token == "broken":
             raise OSError("no API server")

@@ -22,7 +22,7 @@ QUICK = ConnectionLimits(header_seconds=0.2, shutdown_seconds=0.1)
 class OneToken:
     """Knows one token."""
 
-    async def review(self, token: str) -> User | None:
+    async def review(self, token: str, source: str) -> User | None:
         return User("alice") if token == "good" else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,8 +55,10 @@ class Judge:
             case "good":
                 user = {"username": "alice", "uid": "u-1", "groups": ["team"], "extra": {"k": ["v"]}}
                 return {**body, "status": {"authenticated": True, "user": user}}
-            case "strange":
+            case str(token) if token.startswith("strange"):
                 return {**body, "status": {"error": "token lookup failed"}}
+            case str(token) if token.startswith("valid"):
+                return {**body, "status": {"authenticated": True, "user": {"username": token}}}
             case _:
                 return {**body, "status": {}}
 
@@ -73,29 +76,29 @@ def attempt(path: str = "/pods", user: User = ALICE) -> Attributes:
 
 
 async def test_good_token_names_its_user(judge: Judge) -> None:
-    assert await judge.reviewer.review("good") == ALICE
+    assert await judge.reviewer.review("good", "10.1.2.3") == ALICE
 
 
 async def test_bad_token_is_nobody(judge: Judge) -> None:
-    assert await judge.reviewer.review("bad") is None
+    assert await judge.reviewer.review("bad", "10.1.2.3") is None
 
 
 @pytest.mark.parametrize("token", ["good", "bad"])
 async def test_token_is_asked_for_once_in_its_time(judge: Judge, token: str) -> None:
     # config-fields.md: "authentication.webhook.cacheTTL ... 2m0s ... Cache time of token reviews"
-    await judge.reviewer.review(token)
+    await judge.reviewer.review(token, "10.1.2.3")
     await asyncio.sleep(119)
-    await judge.reviewer.review(token)
+    await judge.reviewer.review(token, "10.1.2.3")
     assert judge.asked() == 1
     await asyncio.sleep(2)
-    await judge.reviewer.review(token)
+    await judge.reviewer.review(token, "10.1.2.3")
     assert judge.asked() == 2
 
 
 async def test_error_of_a_review_is_not_kept(judge: Judge) -> None:
     for _ in range(2):
         with pytest.raises(ReviewError, match="token lookup failed"):
-            await judge.reviewer.review("strange")
+            await judge.reviewer.review("strange", "10.1.2.3")
     assert judge.asked() == 2
 
 
@@ -103,23 +106,23 @@ async def test_no_time_means_no_cache() -> None:
     judge = Judge()
     reviews = Reviews(client=judge.server, metrics=judge.metrics, recorder=judge.record, clock=LoopClock())
     reviewer = WebhookReviewer(reviews=reviews, ttl=0.0)
-    await reviewer.review("good")
-    await reviewer.review("good")
+    await reviewer.review("good", "10.1.2.3")
+    await reviewer.review("good", "10.1.2.3")
     assert judge.asked() == 2
 
 
 async def test_same_question_at_the_same_time_is_asked_once(judge: Judge) -> None:
     judge.server.latency = 5.0
-    users = await asyncio.gather(*(judge.reviewer.review("good") for _ in range(20)))
+    users = await asyncio.gather(*(judge.reviewer.review("good", "10.1.2.3") for _ in range(20)))
     assert (users, judge.asked()) == ([ALICE] * 20, 1)
 
 
 async def test_who_shares_a_question_survives_the_one_who_asked(judge: Judge) -> None:
     judge.server.latency = 5.0
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(judge.reviewer.review("good"))
+        first = group.create_task(judge.reviewer.review("good", "10.1.2.3"))
         await asyncio.sleep(1)
-        second = group.create_task(judge.reviewer.review("good"))
+        second = group.create_task(judge.reviewer.review("good", "10.1.2.3"))
         await asyncio.sleep(1)
         first.cancel()
     assert second.result() == ALICE
@@ -128,9 +131,9 @@ async def test_who_shares_a_question_survives_the_one_who_asked(judge: Judge) ->
 async def test_cancelled_sharer_disturbs_nobody(judge: Judge) -> None:
     judge.server.latency = 5.0
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(judge.reviewer.review("good"))
+        first = group.create_task(judge.reviewer.review("good", "10.1.2.3"))
         await asyncio.sleep(1)
-        second = group.create_task(judge.reviewer.review("good"))
+        second = group.create_task(judge.reviewer.review("good", "10.1.2.3"))
         await asyncio.sleep(1)
         second.cancel()
     assert (first.result(), second.cancelled(), judge.asked()) == (ALICE, True, 1)
@@ -139,24 +142,24 @@ async def test_cancelled_sharer_disturbs_nobody(judge: Judge) -> None:
 async def test_shared_failure_reaches_all(judge: Judge) -> None:
     judge.server.latency = 1.0
     judge.server.fail_next(Forbidden, times=1)
-    ends = await asyncio.gather(*(judge.reviewer.review("good") for _ in range(3)), return_exceptions=True)
+    ends = await asyncio.gather(*(judge.reviewer.review("good", "10.1.2.3") for _ in range(3)), return_exceptions=True)
     assert [type(end) for end in ends] == [ReviewError] * 3
 
 
 async def test_many_tokens_cost_bounded_memory(judge: Judge) -> None:
     for number in range(5000):
-        await judge.reviewer.review(f"token-{number}")
+        await judge.reviewer.review(f"token-{number}", f"10.0.{number // 250}.{number % 250}")
     assert len(judge.reviewer._cache) <= 4096
-    await judge.reviewer.review("token-4999")
+    await judge.reviewer.review("token-4999", "10.1.2.3")
     assert judge.asked() == 5000
 
 
 async def test_token_is_nowhere_in_the_cache_or_the_record(judge: Judge) -> None:
-    await judge.reviewer.review("good-secret-token")
+    await judge.reviewer.review("good-secret-token", "10.1.2.3")
     assert "good-secret-token" not in repr(vars(judge.reviewer._cache))
     judge.server.fail_next(Unavailable, times=9)
     with pytest.raises(ReviewError) as refused:
-        await judge.reviewer.review("other-secret-token")
+        await judge.reviewer.review("other-secret-token", "10.1.2.3")
     assert "secret-token" not in str(refused.value)
 
 
@@ -211,7 +214,7 @@ async def test_enormous_user_is_judged_each_time(judge: Judge) -> None:
 
 async def test_busy_server_is_asked_again(judge: Judge) -> None:
     judge.server.fail_next(Throttled, times=4)
-    assert await judge.reviewer.review("good") == ALICE
+    assert await judge.reviewer.review("good", "10.1.2.3") == ALICE
     assert judge.metrics.tokens == ["429"] * 4 + ["201"]
     assert 4.0 < asyncio.get_running_loop().time() < 6.0
 
@@ -227,7 +230,7 @@ async def test_absent_server_is_told_soon(judge: Judge) -> None:
 async def test_silent_server_is_given_up(judge: Judge) -> None:
     judge.server.latency = 1000.0
     with pytest.raises(ReviewError, match="30 s"):
-        await judge.reviewer.review("good")
+        await judge.reviewer.review("good", "10.1.2.3")
 
 
 @pytest.mark.parametrize(
@@ -242,3 +245,39 @@ async def test_silent_server_is_given_up(judge: Judge) -> None:
 )
 async def test_only_passing_troubles_are_worth_another_try(error: APIError, again: bool) -> None:
     assert worth_another_try(error, 3) is again
+
+
+async def test_tokens_in_bulk_from_one_source_are_few_requests_to_the_api_server(judge: Judge) -> None:
+    for number in range(2000):
+        with contextlib.suppress(ReviewError):
+            await judge.reviewer.review(f"guess-{number}", "192.0.2.66")
+    assert judge.asked() <= 31
+
+
+async def test_tokens_that_the_server_cannot_judge_are_paid_for_as_well(judge: Judge) -> None:
+    for number in range(200):
+        with pytest.raises(ReviewError):
+            await judge.reviewer.review(f"strange-{number}", "192.0.2.66")
+    assert judge.asked() <= 31
+
+
+async def test_guesses_of_one_source_hold_up_neither_others_nor_known_tokens(judge: Judge) -> None:
+    assert await judge.reviewer.review("good", "192.0.2.66") == ALICE
+    for number in range(100):
+        with contextlib.suppress(ReviewError):
+            await judge.reviewer.review(f"guess-{number}", "192.0.2.66")
+    assert await judge.reviewer.review("good", "192.0.2.66") == ALICE
+    assert await judge.reviewer.review("another", "192.0.2.7") is None
+
+
+async def test_a_source_may_guess_again_after_a_while(judge: Judge) -> None:
+    for number in range(40):
+        with contextlib.suppress(ReviewError):
+            await judge.reviewer.review(f"guess-{number}", "192.0.2.66")
+    await asyncio.sleep(2)
+    assert await judge.reviewer.review("fresh", "192.0.2.66") is None
+
+
+async def test_good_tokens_cost_a_source_nothing(judge: Judge) -> None:
+    for number in range(100):
+        assert await judge.reviewer.review(f"valid-{number}", "192.0.2.7") == User(f"valid-{number}")

@@ -50,8 +50,8 @@ class CertificateAuthenticator:
 class TokenReviewer(Protocol):
     """Asks the API server about a token."""
 
-    async def review(self, token: str) -> User | None:
-        """Whose token it is; None if it is not good. Raises Exception if there is no answer."""
+    async def review(self, token: str, source: str) -> User | None:
+        """The user of a token from the address `source`; None if it is not good. Raises Exception without an answer."""
 
 
 class TokenAuthenticator:
@@ -65,7 +65,7 @@ class TokenAuthenticator:
         if credentials.token is None:
             return None
         try:
-            user = await self._reviewer.review(credentials.token)
+            user = await self._reviewer.review(credentials.token, credentials.source)
         except Exception as error:
             raise BadCredentials(f"token review failed: {error}") from error
         if user is None:

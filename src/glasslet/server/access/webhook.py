@@ -25,6 +25,7 @@ from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.server.access.authorization import AuthorizationError
+from glasslet.server.access.review_budget import ReviewBudget
 from glasslet.server.access.users import Attributes, User
 from glasslet.server.access.webhook_cache import AnswerCache
 from glasslet.server.access.webhook_objects import (
@@ -117,16 +118,26 @@ class WebhookReviewer:
         self._cache: AnswerCache[User | None] = AnswerCache(
             name="token review", size=_TOKENS, ttl=lambda _: ttl, clock=reviews.clock, recorder=reviews.recorder
         )
+        self._budget = ReviewBudget(reviews.clock)
 
-    async def review(self, token: str) -> User | None:
-        """Whose token it is; None if it is not good. Raises ReviewError if nobody could tell."""
+    async def review(self, token: str, source: str) -> User | None:
+        """The token's user; None if the token is not good. Raises ReviewError without an answer."""
         key = hmac.digest(self._secret, token.encode("utf-8", "surrogateescape"), "sha256")
-        return await self._cache.get(key, lambda: self._ask(token))
+        return await self._cache.get(key, lambda: self._ask(token, source))
 
-    async def _ask(self, token: str) -> User | None:
+    async def _ask(self, token: str, source: str) -> User | None:
+        if not self._budget.take(source):
+            raise ReviewError("too many unknown tokens from this address")
         review = TokenReview(spec=TokenReviewSpec(token=token))
-        answer = await self._reviews.ask(paths.TOKEN_REVIEWS, review, self._reviews.metrics.token_review)
-        return token_user(answer.status)
+        try:
+            answer = await self._reviews.ask(paths.TOKEN_REVIEWS, review, self._reviews.metrics.token_review)
+        except BaseException:
+            self._budget.give_back(source)
+            raise
+        user = token_user(answer.status)
+        if user is not None:
+            self._budget.give_back(source)
+        return user
 
 
 def token_user(status: TokenReviewStatus) -> User | None:

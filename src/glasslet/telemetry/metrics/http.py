@@ -38,15 +38,15 @@ class HTTPMetrics:
         self._seconds = registry.histogram(
             "kubelet_http_requests_duration_seconds", "Seconds until a request was answered.", _LABELS
         )
-        self._known: dict[RequestKind, tuple[Any, Any, Any]] = {}
+        self._known: dict[tuple[str, str, str, str], tuple[Any, Any, Any]] = {}
 
     @contextmanager
     def request(self, kind: RequestKind) -> Iterator[None]:
         """Counts the request that the body answers."""
-        known = self._known.get(kind)
+        labels = kind.labels()
+        known = self._known.get(labels)
         if known is None:
-            labels = kind.labels()
-            known = self._known[kind] = (
+            known = self._known[labels] = (
                 self._requests.labels(*labels),
                 self._inflight.labels(*labels),
                 self._seconds.labels(*labels),
