@@ -1,4 +1,4 @@
-"""Questions to the agent: HTTP over its Unix socket, with the standard library only (a quick start matters here)."""
+"""The agent's HTTP client: over its Unix socket, with the standard library only (for a quick start)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 SOCKET = "glasslet.sock"
 ROOT_DIRS = ("/var/lib/kubelet", "/var/lib/glasslet/kubelet")
-"""Where an agent is looked for when nobody says where: a cluster's, then the one that `glasslet up` starts."""
+"""The root folders to try without --root-dir: a cluster's agent, then the one that `glasslet up` starts."""
 _PREFIX = "/glass/v1"
 _CONNECT_SECONDS = 5.0
 _CHUNK = 256 * 1024
@@ -34,17 +34,17 @@ class AgentClient:
         self.socket = root_dir / SOCKET
 
     def get(self, path: str, kind: type[T], **query: str) -> T:
-        """The answer at `path` (`/pods`). Raises Failure with the agent's own words, or AgentNotRunning."""
-        return self._answered("GET", _with_query(path, query), None, kind)
+        """The answer at `path` (`/pods`). Raises Failure with the agent's error, or AgentNotRunning."""
+        return self._request("GET", _with_query(path, query), None, kind)
 
     def post(self, path: str, body: object, kind: type[T]) -> T:
         """The answer to a request with a body."""
-        return self._answered("POST", path, encode(body), kind)
+        return self._request("POST", path, encode(body), kind)
 
     def stream(self, path: str, **query: str) -> Iterator[bytes]:
         """The chunks of a text answer as they come, without a time limit."""
         with closing(self._connect()) as connection:
-            response = self._asked(connection, "GET", _with_query(path, query), None)
+            response = self._send(connection, "GET", _with_query(path, query), None)
             if response.status != 200:
                 raise _refusal(response.status, response.read())
             if connection.sock is not None:
@@ -53,28 +53,28 @@ class AgentClient:
                 while chunk := response.read1(_CHUNK):
                     yield chunk
             except (http.client.IncompleteRead, ConnectionError) as error:
-                raise Failure("the agent broke off in the middle; what is shown is not complete") from error
+                raise Failure("the agent closed the connection; the log shown is not complete") from error
 
     def answers(self) -> bool:
-        """Whether an agent is there."""
+        """Whether an agent accepts connections."""
         try:
             with closing(self._connect()):
                 return True
         except AgentNotRunning:
             return False
 
-    def _answered(self, method: str, path: str, body: bytes | None, kind: type[T]) -> T:
+    def _request(self, method: str, path: str, body: bytes | None, kind: type[T]) -> T:
         with closing(self._connect()) as connection:
-            response = self._asked(connection, method, path, body)
+            response = self._send(connection, method, path, body)
             data = response.read()
         if response.status != 200:
             raise _refusal(response.status, data)
         try:
             return decode(data, kind)
         except msgspec.MsgspecError as error:
-            raise Failure(f"the agent's answer is not understood (another version?): {error}") from error
+            raise Failure(f"the agent's answer cannot be decoded (another version?): {error}") from error
 
-    def _asked(
+    def _send(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
         try:
@@ -92,14 +92,14 @@ class AgentClient:
         except OSError as error:
             stream.close()
             raise AgentNotRunning(str(self.socket), error.strerror or str(error)) from error
-        # A first answer may need a slow runtime; a dead agent closes the socket and is noticed at once.
+        # A first answer may wait for a slow runtime; a dead agent closes the socket, which shows at once.
         stream.settimeout(60.0)
         connection.sock = stream
         return connection
 
 
 def find_agent(root_dir: Path | None) -> AgentClient:
-    """The agent at `root_dir`, or else the first of the usual places that has a socket."""
+    """The agent at `root_dir`, else the first in ROOT_DIRS that answers, else the first with a socket."""
     if root_dir is not None:
         return AgentClient(root_dir)
     clients = [AgentClient(Path(path)) for path in ROOT_DIRS]
@@ -113,7 +113,7 @@ def pod_path(namespace: str, name: str, rest: str = "") -> str:
 
 
 def _connect_unix(stream: socket.socket, path: Path) -> None:
-    """Connects; a path longer than a socket address holds (107 bytes) goes by way of its folder's descriptor."""
+    """Connects. A path longer than a socket address (107 bytes) is opened through its folder's descriptor."""
     if len(os.fsencode(path)) < 108:
         stream.connect(str(path))
         return
@@ -125,8 +125,8 @@ def _connect_unix(stream: socket.socket, path: Path) -> None:
 
 
 def _with_query(path: str, query: dict[str, str]) -> str:
-    given = {key: value for key, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
+    filled = {key: value for key, value in query.items() if value}
+    return f"{path}?{urlencode(filled)}" if filled else path
 
 
 def _refusal(status: int, data: bytes) -> Failure:

@@ -1,4 +1,4 @@
-"""The agent as a process of its own: `python -m glasslet.kubelet`, configured for one machine without a cluster."""
+"""The agent as a process: `python -m glasslet.kubelet`, configured for one machine without a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STOP_SECONDS = 15.0
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent is started with. Port 0 switches a server off; `hostname` "" leaves the machine's."""
+    """Settings of the agent. Port 0 switches a server off; `hostname` "": the machine's."""
 
     endpoint: str
     manifests: Path
@@ -37,7 +37,7 @@ class AgentProcess:
         self.client = AgentClient(state.root_dir)
 
     def running(self) -> int | None:
-        """Its process, None if it does not run."""
+        """Its pid, None if it does not run."""
         return processes.find(self.state.agent_pid, mark=f"--root-dir={self.state.root_dir}")
 
     def start(self, options: AgentOptions) -> None:
@@ -47,7 +47,7 @@ class AgentProcess:
             command(self.state, options),
             pid_file=self.state.agent_pid,
             log=self.state.agent_log,
-            # Not the folder of a kubelet that may run on this machine, too.
+            # Another folder than that of a kubelet on the same machine.
             environment={"GLASSLET_DEVICE_PLUGIN_DIR": f"{self.state.root_dir}/device-plugins"},
         )
         until = time.monotonic() + _START_SECONDS
@@ -60,19 +60,19 @@ class AgentProcess:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """Ends it; pods stay."""
+        """Ends it; its pods keep running."""
         if (pid := self.running()) is not None:
             processes.stop(pid, seconds=_STOP_SECONDS)
         self.state.agent_pid.unlink(missing_ok=True)
 
     def facts(self) -> AgentAnswer:
-        """What it says of itself."""
+        """The agent's description of itself."""
         return self.client.get("/agent", AgentAnswer)
 
     def failed(self, what: str) -> Failure:
         """A failure that quotes its log."""
-        said = processes.last_lines(self.state.agent_log, 8)
-        return Failure(f"{what}; the end of {self.state.agent_log}:\n{said}")
+        lines = processes.last_lines(self.state.agent_log, 8)
+        return Failure(f"{what}; the end of {self.state.agent_log}:\n{lines}")
 
 
 def command(state: StateDir, options: AgentOptions) -> list[str]:
@@ -91,7 +91,7 @@ def command(state: StateDir, options: AgentOptions) -> list[str]:
 
 
 def configuration(options: AgentOptions, *, logs: Path) -> str:
-    """A KubeletConfiguration: no API server, servers on this machine only, nobody is let in over the network."""
+    """A KubeletConfiguration: no API server; servers on loopback only, without access over the network."""
     import yaml
 
     fields = {

@@ -1,4 +1,4 @@
-"""The command itself: global options, and its subcommands, each imported when it is called."""
+"""The command: global options and subcommands, each imported when it is called."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import click
 
 COMMANDS = {
     "up": "Run pods from manifests on this machine.",
-    "down": "Remove the pods that `up` runs, and what it started.",
-    "ps": "Pods, and what each is doing now.",
-    "describe": "One pod in full.",
-    "trace": "One pod's way, millisecond by millisecond.",
-    "why": "Why a pod is as it is: a verdict with evidence.",
-    "waits": "Everything that is being waited for.",
-    "tasks": "Every task of the agent, and whom it serves.",
-    "logs": "The log of a container.",
+    "down": "Remove the pods of `up`, its agent and its containerd.",
+    "ps": "List the pods, and what each is doing now.",
+    "describe": "Show one pod in full.",
+    "trace": "Show one pod's start, millisecond by millisecond.",
+    "why": "Explain why a pod or the node is as it is, with evidence.",
+    "waits": "List everything that pods and agent wait for now.",
+    "tasks": "List the tasks of the agent, and the pod of each.",
+    "logs": "Print the log of a container.",
     "exec": "Run a command in a container.",
     "check": "Check flags, configuration and machine before a start.",
-    "version": "The versions of this tool and of the agent.",
+    "version": "Print the versions of this tool and of the agent.",
 }
 
 
 class Commands(click.Group):
-    """Subcommands by name; a wrong name is answered with the nearest."""
+    """Subcommands by name. For an unknown name the error suggests the nearest."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which a newcomer meets them."""
+        """The names, in the order in which a newcomer needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -41,7 +41,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a better answer to a wrong name."""
+        """As in click, with a suggestion for an unknown name."""
         if args and args[0] not in COMMANDS:
             import difflib
 
@@ -61,19 +61,22 @@ class Commands(click.Group):
     "--root-dir",
     envvar="GLASSLET_ROOT",
     type=click.Path(path_type=Path),
-    help="The agent's root folder, which holds its socket; else GLASSLET_ROOT, else the usual places.",
+    help="The agent's root folder (it holds the socket). Default: GLASSLET_ROOT, else the usual places.",
 )
 @click.pass_context
 def glasslet(ctx: click.Context, root_dir: Path | None) -> None:
-    """The kubelet that you can see through."""
+    """The kubelet that explains itself.
+
+    Exit codes: 1 refused, 2 wrong usage, 3 no agent answers, 4 not in time. `exec` ends with the command's own.
+    """
     ctx.obj = root_dir
 
 
 def main() -> None:
-    """Entry point. Exit codes: 1 refused, 2 wrong usage, 3 no agent, 4 not in time; `exec` gives the command's own."""
+    """Entry point."""
     try:
         glasslet(prog_name="glasslet")
     except BrokenPipeError:
-        # The reader has gone (`| head`); the interpreter must not complain about it while it ends.
+        # The reader closed the pipe (`| head`); the interpreter must not complain while it ends.
         sys.stderr.close()
         sys.exit(141)

@@ -11,10 +11,10 @@ import click
 @click.command("check", context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
-    """Check flags, configuration file, drop-ins and machine: every problem at once, each value with its origin.
+    """Check flags, configuration file, drop-ins and machine: every problem at once, each with its origin.
 
-    Takes --effective, -o json|text, and then the flags that the agent would be started with.
+    ARGUMENTS: --effective (print the merged configuration), -o json|text, then the flags of the agent.
     """
-    # The agent's own code answers: the tool holds no second opinion about configuration.
+    # The agent's own code checks: this tool knows nothing of configuration.
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "glasslet.kubelet", "check", *arguments])  # noqa: S606

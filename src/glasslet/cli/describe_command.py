@@ -15,9 +15,9 @@ from glasslet.cli.output import clock_time, output_option, printable, show, styl
 from glasslet.cli.target import living_pod
 
 _RESULTS_SHOWN = 4
-"""Of each probe; `-o json` shows all."""
-_WORTH_A_WORD = 5.0
-"""Milliseconds of lateness."""
+"""Results of each probe; `-o json` shows all."""
+_LATE_MS = 5.0
+"""Milliseconds of lateness that are shown."""
 
 
 @click.command("describe")
@@ -25,7 +25,7 @@ _WORTH_A_WORD = 5.0
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, form: str) -> None:
-    """One pod in full: containers, conditions, waits, findings, and what happened last.
+    """Show one pod in full: containers, conditions, probes, waits, findings, and the last events.
 
     POD is a name, namespace/name, or the beginning of one.
     """
@@ -81,7 +81,7 @@ def described(answer: PodDescription, now: datetime) -> str:
 
 
 def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
-    """Live waits."""
+    """The table of live waits."""
     rows = [
         [
             duration((now - wait.since).total_seconds()),
@@ -98,7 +98,7 @@ def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
 
 
 def _probes(probes: tuple[ProbeRow, ...]) -> str:
-    """The last results of each probe, newest last."""
+    """The table of the last results of each probe, newest last."""
     shown = [row for at, row in enumerate(probes) if not _is_old(probes, at)]
     rows = [
         [clock_time(row.at), row.container, row.kind, row.verdict, row.note, milliseconds(row.total_ms), _parts(row)]
@@ -108,7 +108,7 @@ def _probes(probes: tuple[ProbeRow, ...]) -> str:
 
 
 def _is_old(probes: tuple[ProbeRow, ...], at: int) -> bool:
-    """Whether that many newer results of the same probe follow."""
+    """Whether enough newer results of the same probe follow."""
     row = probes[at]
     later = probes[at + 1 :]
     return sum((other.container, other.kind) == (row.container, row.kind) for other in later) >= _RESULTS_SHOWN
@@ -120,8 +120,8 @@ def _parts(row: ProbeRow) -> str:
         ("connect", row.connect_ms),
         ("tls", row.tls_ms),
         ("first byte", row.first_byte_ms),
-        ("late", row.late_ms if row.late_ms >= _WORTH_A_WORD else None),
-        ("agent stood still", row.stalled_ms or None),
+        ("late", row.late_ms if row.late_ms >= _LATE_MS else None),
+        ("agent stalled", row.stalled_ms or None),
     )
     return ", ".join(f"{name} {milliseconds(took)}" for name, took in named if took is not None) or "-"
 

@@ -1,4 +1,4 @@
-"""`glasslet down`: remove the pods that `up` runs, and what it started."""
+"""`glasslet down`: removes the pods of `up`, its agent and its containerd."""
 
 from __future__ import annotations
 
@@ -27,11 +27,17 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @click.command("down")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="As given to `up`.")
-@click.option("--timeout", default=90.0, show_default=True, help="How long pods may take to end (s).")
+@click.option(
+    "--state",
+    default=DEFAULT,
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="State folder of `up`.",
+)
+@click.option("--timeout", default=90.0, show_default=True, help="Seconds that pods may take to end.")
 @click.option("--purge", is_flag=True, help="Remove the state folder too, with images, logs and records.")
 def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) -> None:
-    """Remove all pods that `up` runs, its agent, and the private containerd; with PATHs, only the pods of those.
+    """Remove all pods of `up`, its agent, and the private containerd; with PATH, only the pods of these manifests.
 
     Pods get their grace period. Images, logs and records stay for the next `up`, unless --purge is given.
     """
@@ -41,7 +47,7 @@ def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) ->
     if paths:
         removed = manifests.unlink(where.manifests, [Path(path).absolute() for path in paths])
         if not removed:
-            raise Failure(f"none of {', '.join(paths)} runs here")
+            raise Failure(f"PATH: none of {', '.join(paths)} runs here")
         write(f"{removed} manifests removed; see `glasslet ps`")
         return
     take_down(where, seconds=timeout, purge=purge)
@@ -49,12 +55,12 @@ def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) ->
 
 def take_down(state: StateDir, *, seconds: float, purge: bool) -> None:
     """All of `down`, in order: pods, agent, runtime, mounts, network, files."""
-    memory = state.recall()
+    runtime = state.recall()
     containerd = PrivateContainerd(state, sandbox_image="")
     agent = AgentProcess(state)
     manifests.clear(state.manifests)
-    if memory is not None and (not memory.private or containerd.running() is not None):
-        _end_pods(state, agent, memory.endpoint, seconds=seconds)
+    if runtime is not None and (not runtime.private or containerd.running() is not None):
+        _end_pods(state, agent, runtime.endpoint, seconds=seconds)
     agent.stop()
     if containerd.folder.is_dir():
         _end_containerd(state, containerd)
@@ -66,12 +72,12 @@ def take_down(state: StateDir, *, seconds: float, purge: bool) -> None:
         if _mounts_below(state.path):
             raise Failure(f"{state.path} is kept: something is still mounted below it")
         shutil.rmtree(state.path, ignore_errors=True)
-    note = f", {unmounted} left-over mounts undone" if unmounted else ""
-    write(f"all down{note}" if memory is not None else f"nothing ran at {state.path}{note}")
+    note = f", {unmounted} left-over mounts unmounted" if unmounted else ""
+    write(f"everything is removed{note}" if runtime is not None else f"nothing ran at {state.path}{note}")
 
 
 def _end_pods(state: StateDir, agent: AgentProcess, endpoint: str, *, seconds: float) -> None:
-    """The agent itself ends them, each with its grace period: nothing is wanted any more."""
+    """The agent ends them, each with its grace period, because no manifest is left."""
     if agent.running() is None or not agent.client.answers():
         state.make()
         agent.start(AgentOptions(endpoint=endpoint, manifests=state.manifests, port=0, healthz_port=0))
@@ -88,12 +94,12 @@ def _end_pods(state: StateDir, agent: AgentProcess, endpoint: str, *, seconds: f
             return
         if time.monotonic() > until:
             left = ", ".join(f"{row.namespace}/{row.name}" for row in pods) or f"{facts.runtime_pods} in the runtime"
-            raise NotInTime(f"pods are still there after {seconds:g} s: {left}; see `glasslet why`, or try again")
+            raise NotInTime(f"pods are left after {seconds:g} s: {left}; see `glasslet why`, or try again")
         time.sleep(0.1)
 
 
 def _end_containerd(state: StateDir, containerd: PrivateContainerd) -> None:
-    """Ends the private containerd, and shims that outlived their pods."""
+    """Ends the private containerd, and shims that are left."""
     if (pid := containerd.running()) is not None:
         processes.stop(pid, seconds=_STOP_SECONDS)
     containerd.pid_file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Answers about pods that may be over, from an agent that may be down: the record on disk still knows them."""
+"""Answers about pods that may have ended, from an agent that may be down: then from the record on disk."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from glasslet.cli.target import recorded_pod
 T = TypeVar("T")
 
 
-def answered_anyway(root_dir: Path | None, question: str, pod: str, kind: type[T]) -> T:
-    """Asks the agent (`pod` "": about itself); when it is down, reads its record. `question`: trace or why."""
+def answer_from_agent_or_disk(root_dir: Path | None, question: str, pod: str, kind: type[T]) -> T:
+    """The agent's answer (`pod` "": about itself); when it is down, from its record. `question`: trace or why."""
     client = find_agent(root_dir)
     try:
         if not pod:
@@ -41,6 +41,6 @@ def _from_disk(root_dir: Path, question: str, pod: str, kind: type[T], down: Age
         except msgspec.MsgspecError:
             raise down from None
         near = f"; did you mean {' or '.join(refused.nearest)}?" if refused.nearest else ""
-        raise NotInRecord(f"{refused.error}{near} (no agent runs, the record on disk was asked)")
-    sys.stderr.write("no agent runs: this is from the record on disk\n")
+        raise NotInRecord(f"{refused.error}{near} (no agent runs; this is from the record on disk)")
+    sys.stderr.write("no agent runs; this is from the record on disk\n")
     return decode(reader.stdout, kind)

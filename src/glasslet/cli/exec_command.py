@@ -1,4 +1,4 @@
-"""`glasslet exec`: run a command in a container."""
+"""`glasslet exec`: runs a command in a container."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from glasslet.cli.target import PodName, living_pod
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": False})
-@click.option("-i", "--stdin", is_flag=True, help="Pass standard input on.")
-@click.option("-t", "--tty", is_flag=True, help="With a terminal.")
-@click.option("-c", "--container", default="", help="Which container; else the pod's default, else its first.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
+@click.option("-t", "--tty", is_flag=True, help="Give the command a terminal.")
+@click.option("-c", "--container", default="", help="The container. Default: the pod's default, else its first.")
 @click.argument("pod")
 @click.argument("words", metavar="-- COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, words: tuple[str, ...], container: str, stdin: bool, tty: bool) -> None:
-    """Run a command in a container; ends with the command's exit code.
+    """Run a command in a container. Exits with the command's exit code.
 
     POD is a name, namespace/name, or the beginning of one.
     """

@@ -21,7 +21,7 @@ _END_OF_TRANSMISSION = b"\x04"
 
 
 async def carry(streams: Streams, *, stdin: bool, tty: bool) -> int:
-    """Runs until the command ends; its exit code. Raises Failure if the session broke off."""
+    """Runs until the command ends; its exit code. Raises Failure if the session ends early."""
     status = b""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(streams.close)
@@ -41,13 +41,13 @@ async def carry(streams: Streams, *, stdin: bool, tty: bool) -> int:
         for sender in senders:
             sender.cancel()
     if not status:
-        raise Failure("the session broke off before the command ended; whether it goes on is unknown")
+        raise Failure("the session ended before the command did; the command may still run")
     return exit_code(status)
 
 
 @contextlib.contextmanager
 def raw_terminal() -> Iterator[None]:
-    """Keys go to the command unchanged while this lasts. No terminal: nothing to do."""
+    """Passes keys unchanged while this lasts. Without a terminal it does nothing."""
     if not sys.stdin.isatty():
         yield
         return
@@ -60,7 +60,7 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def _feed(streams: Streams, *, tty: bool) -> None:
-    """Standard input, until it ends; then the command is told so."""
+    """Sends standard input, then its end."""
     try:
         while True:
             await _readable(0)
@@ -75,7 +75,7 @@ async def _feed(streams: Streams, *, tty: bool) -> None:
 
 
 async def _readable(descriptor: int) -> None:
-    """Returns when a read gives something at once. Each call watches anew: a wake-up kept from before misleads."""
+    """Returns when a read will not block. Each call registers again: an earlier wake-up would mislead."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     try:
@@ -89,7 +89,7 @@ async def _readable(descriptor: int) -> None:
 
 
 async def _follow_size(streams: Streams) -> None:
-    """Tells the command the terminal's size, now and whenever it changes."""
+    """Sends the terminal's size, now and after each change."""
     changed = asyncio.Event()
     changed.set()
     loop = asyncio.get_running_loop()

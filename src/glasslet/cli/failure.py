@@ -1,4 +1,4 @@
-"""Failures that end a command: one line for a person, one exit code for a script."""
+"""Failures that end a command: one line for people, one exit code for scripts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class AgentNotRunning(Failure):
     def __init__(self, socket: str, why: str) -> None:
         super().__init__(
             f"no agent answers at {socket} ({why}); start one with `glasslet up PATH`, "
-            "or name the right one with --root-dir"
+            "or name another root folder with --root-dir"
         )
 
 
 class NotInRecord(Failure):
-    """No agent runs, and the record on disk does not know the pod either."""
+    """No agent runs, and the record on disk does not have the pod."""
 
     exit_code = 3
 
 
 class NotInTime(Failure):
-    """What was waited for did not come about."""
+    """The time limit passed first."""
 
     exit_code = 4

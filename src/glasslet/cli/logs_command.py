@@ -1,4 +1,4 @@
-"""`glasslet logs`: a container's log."""
+"""`glasslet logs`: prints a container's log."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @click.command("logs")
 @click.argument("pod")
-@click.option("-c", "--container", default="", help="Which container; else the pod's default, else its first.")
-@click.option("-f", "--follow", is_flag=True, help="Go on as the log grows.")
-@click.option("-p", "--previous", is_flag=True, help="Of the instance before this one.")
+@click.option("-c", "--container", default="", help="The container. Default: the pod's default, else its first.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing as the log grows.")
+@click.option("-p", "--previous", is_flag=True, help="The log of the previous instance.")
 @click.option("--tail", default="", help="Only the last N lines.")
-@click.option("--since", default="", help="Only lines since 5m, 2h30m, 90 (seconds), or an RFC 3339 time.")
-@click.option("--timestamps", is_flag=True, help="With the time of each line.")
-@click.option("--limit-bytes", default="", help="At most so many bytes.")
+@click.option("--since", default="", help="Only newer lines: 5m, 2h30m, 90 (seconds), or an RFC 3339 time.")
+@click.option("--timestamps", is_flag=True, help="Print the time of each line.")
+@click.option("--limit-bytes", default="", help="At most N bytes.")
 @click.pass_obj
 def command(root_dir: Path | None, /, pod: str, container: str, **options: object) -> None:
-    """The log of a container.
+    """Print the log of a container.
 
     POD is a name, namespace/name, or the beginning of one.
     """
@@ -50,7 +50,7 @@ def command(root_dir: Path | None, /, pod: str, container: str, **options: objec
 
 
 def since(text: str) -> str:
-    """As the agent takes it: seconds, or a time. Raises Failure."""
+    """The value for the agent: seconds, or a time. Raises Failure."""
     if not text or text.replace(".", "", 1).isdecimal() or "T" in text:
         return text
     parts = _PART.findall(text)

@@ -1,4 +1,4 @@
-"""The folder that the agent watches: links to the files that a person named."""
+"""The folder that the agent watches: links to the manifests named on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def wanted_files(paths: Sequence[str]) -> list[Path]:
-    """Manifest files behind what a person named: files themselves, and those directly in a folder. Raises Failure."""
+    """The manifest files behind the named paths: files, and those directly in a folder. Raises Failure."""
     files: list[Path] = []
     for text in paths:
         path = Path(text).absolute()
@@ -37,7 +37,7 @@ def wanted_files(paths: Sequence[str]) -> list[Path]:
 
 
 def link(folder: Path, files: Sequence[Path]) -> None:
-    """Links files into the folder, beside what is there. A link keeps its name, so that its pod keeps its identity."""
+    """Adds links to these files. A link keeps its name, so that its pod keeps its identity."""
     present = {os.readlink(entry): entry for entry in folder.iterdir() if entry.is_symlink()}
     for file in files:
         if str(file) in present:
@@ -49,7 +49,7 @@ def link(folder: Path, files: Sequence[Path]) -> None:
 
 
 def unlink(folder: Path, files: Sequence[Path]) -> int:
-    """Removes the links to these files; how many there were."""
+    """Removes the links to these files; returns their number."""
     removed = 0
     for entry in folder.iterdir():
         if entry.is_symlink() and Path(os.readlink(entry)) in files:
@@ -59,27 +59,27 @@ def unlink(folder: Path, files: Sequence[Path]) -> int:
 
 
 def clear(folder: Path) -> None:
-    """Empties the folder; the files that its links point to stay."""
+    """Empties the folder; the files behind the links stay."""
     if folder.is_dir():
         for entry in folder.iterdir():
             entry.unlink()
 
 
 def keep_standard_input(folder: Path) -> None:
-    """Takes manifests from standard input (`-`) into the folder."""
+    """Writes standard input (`-`) into the folder."""
     temporary = folder / ".stdin.new"
     temporary.write_bytes(sys.stdin.buffer.read())
     temporary.replace(folder / "stdin.yaml")
 
 
 class FollowedFolders:
-    """Folders that a person named: files that come and go in them are linked and unlinked while `up` runs."""
+    """The named folders: while `up` runs, files that appear in them are linked, and removed ones unlinked."""
 
     def __init__(self, folder: Path, paths: Sequence[str]) -> None:
         self.folder = folder
         self.followed = [Path(path).absolute() for path in paths if path != "-" and Path(path).is_dir()]
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Brings the links up to date."""
         for folder in self.followed:
             try:
@@ -88,5 +88,5 @@ class FollowedFolders:
                 present = []
             link(self.folder, present)
             entries = [entry for entry in self.folder.iterdir() if entry.is_symlink()]
-            gone = {Path(os.readlink(entry)) for entry in entries} - set(present)
-            unlink(self.folder, [file for file in gone if file.parent == folder])
+            removed = {Path(os.readlink(entry)) for entry in entries} - set(present)
+            unlink(self.folder, [file for file in removed if file.parent == folder])

@@ -1,11 +1,12 @@
-"""Writing answers: plain text, JSON or YAML; colour and width only on a terminal."""
+"""Output: plain text, JSON or YAML; colour and width only on a terminal."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -23,12 +24,12 @@ output_option = click.option(
     type=click.Choice([TEXT, JSON, YAML]),
     default=TEXT,
     show_default=True,
-    help="How the answer is written.",
+    help="The form of the output.",
 )
 
 
 def show(answer: Any, form: str, text: Callable[[], str]) -> None:
-    """Writes an answer in the form asked for."""
+    """Writes an answer in the given form."""
     if form == JSON:
         sys.stdout.write(json.dumps(json.loads(encode(answer)), indent=2, ensure_ascii=False) + "\n")
     elif form == YAML:
@@ -46,12 +47,12 @@ def write(text: str) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether a person sees standard output."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def width() -> int:
-    """Columns; where nobody sees them there is no limit worth keeping."""
+    """Columns of the terminal; wide without one."""
     return shutil.get_terminal_size().columns if on_terminal() else 160
 
 
@@ -63,7 +64,7 @@ def styled(text: str, style: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that cannot drive a terminal: what pods say may hold control characters."""
+    """The text without control characters: text from pods must not drive the terminal."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
@@ -79,7 +80,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequenc
 
 
 def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, column: int) -> list[Sequence[str]]:
-    """Rows whose one column is cut so that a table of them fits the terminal; elsewhere as they are."""
+    """The rows, with one column cut so that the table fits the terminal; without a terminal, unchanged."""
     sizes = [max(len(row[index]) for row in [headers, *rows]) for index in range(len(headers))]
     room = sizes[column] - (sum(sizes) + 2 * (len(sizes) - 1) - width())
     if not on_terminal() or room >= sizes[column]:
@@ -91,6 +92,23 @@ def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, column: int
 def clock_time(moment: datetime | None) -> str:
     """Local time of day with milliseconds; "-" if unknown."""
     return moment.astimezone().strftime("%H:%M:%S.%f")[:-3] if moment is not None else "-"
+
+
+@contextmanager
+def live_text() -> Iterator[Callable[[str], None]]:
+    """A function that replaces the text on the terminal."""
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False, vertical_overflow="visible") as live:
+
+        def show_text(text: str) -> None:
+            rendered = Text.from_ansi(text)
+            rendered.no_wrap = True
+            rendered.overflow = "ellipsis"
+            live.update(rendered, refresh=True)
+
+        yield show_text
 
 
 def _cut(text: str, room: int) -> str:

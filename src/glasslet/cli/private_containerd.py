@@ -1,6 +1,6 @@
-"""A containerd of our own: its data, socket and pod network apart from any other on this machine.
+"""The private containerd: its data, socket and pod network are separate from any other on this machine.
 
-It is left running when `up` ends, as containers belong to it; a second `up` finds it again.
+It keeps running when `up` ends, because containers belong to it; the next `up` finds it again.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class PrivateContainerd:
 
     @property
     def endpoint(self) -> str:
-        """As the agent takes it."""
+        """The endpoint for the agent."""
         return f"unix://{self.socket}"
 
     def running(self) -> int | None:
-        """Its process, None if it does not run."""
+        """Its pid, None if it does not run."""
         return processes.find(self.pid_file, mark=str(self.config))
 
     def ensure(self) -> None:
-        """It runs when this returns. Raises Failure that names what is missing, or what it said."""
+        """Starts it if it does not run. Raises Failure with the missing tools or the end of its log."""
         if self.running() is not None and _accepts(self.socket):
             return
         tools = find_tools()
@@ -65,12 +65,12 @@ class PrivateContainerd:
         until = time.monotonic() + _START_SECONDS
         while not _accepts(self.socket):
             if process.poll() is not None or time.monotonic() > until:
-                said = processes.last_lines(self.log, 5)
-                raise Failure(f"the private containerd did not start; the end of {self.log}:\n{said}")
+                lines = processes.last_lines(self.log, 5)
+                raise Failure(f"the private containerd did not start; the end of {self.log}:\n{lines}")
             time.sleep(0.05)
 
     def import_archive(self, archive: Path) -> list[str]:
-        """Imports an image archive (OCI or docker); the names it gave. Raises Failure."""
+        """Imports an image archive (OCI or docker); returns the image names. Raises Failure."""
         done = self.ctr("images", "import", "--snapshotter", self._snapshotter(), str(archive))
         if done.returncode != 0:
             raise Failure(
@@ -79,11 +79,11 @@ class PrivateContainerd:
         return [line.split()[1] for line in done.stdout.splitlines() if line.startswith("unpacking ")]
 
     def containers(self) -> list[str]:
-        """Ids of every container and sandbox that it holds."""
+        """Ids of all its containers and sandboxes."""
         return self.ctr("containers", "ls", "-q").stdout.split()
 
     def ctr(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One call of containerd's own tool, in the kubelet's namespace."""
+        """Runs containerd's tool once, in the kubelet's namespace."""
         tool = find_tools()["ctr"]
         return subprocess.run(  # noqa: S603 - containerd's own tool; arguments are data
             [tool, "--address", str(self.socket), "--namespace", "k8s.io", *arguments],
@@ -111,7 +111,7 @@ class PrivateContainerd:
         )
 
     def _snapshotter(self) -> str:
-        """overlayfs where the state's file system carries it; decided once, as images are unpacked for one of them."""
+        """overlayfs if the state's file system supports it. Decided once, as images are unpacked for it."""
         note = self.folder / "snapshotter"
         if not note.exists():
             note.write_text("overlayfs" if _can_overlay(self.folder) else "native")
@@ -119,7 +119,7 @@ class PrivateContainerd:
 
 
 def find_tools() -> dict[str, str]:
-    """Paths of what is needed. Raises Failure that names the packages to install."""
+    """Paths of the tools. Raises Failure that names the packages to install."""
     path = os.environ.get("PATH", "") + ":" + _SEARCH
     found: dict[str, str] = {}
     for tool in ("containerd", "ctr", "runc"):
@@ -133,7 +133,7 @@ def find_tools() -> dict[str, str]:
         packages = " ".join(dict.fromkeys(_PACKAGES[tool] for tool in missing))
         raise Failure(
             f"{', '.join(missing)} not found; on Debian: apt-get install {packages}; "
-            "or use a runtime that runs already with --container-runtime-endpoint"
+            "or use a running runtime with --container-runtime-endpoint"
         )
     return found
 
@@ -141,7 +141,7 @@ def find_tools() -> dict[str, str]:
 def containerd_config(
     *, root: Path, run: Path, cni: tuple[str, str], sandbox_image: str, snapshotter: str, restrict_oom: bool
 ) -> str:
-    """config.toml, version 2 (containerd 1.6 and later read it). `cni`: folders of plugins and of configuration."""
+    """config.toml, version 2 (containerd 1.6 and later read it). `cni`: the folders of plugins and of configuration."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     plugins, configurations = cni
     return "\n".join(
@@ -175,7 +175,7 @@ def containerd_config(
 
 
 def network(bridge: str, subnet: str, masquerade: bool) -> dict[str, object]:
-    """The pod network: a bridge with addresses of `subnet`, and host ports where iptables is there."""
+    """The pod network: a bridge with addresses of `subnet`, and host ports if iptables is installed."""
     ranges = {"type": "host-local", "ranges": [[{"subnet": subnet}]], "routes": [{"dst": "0.0.0.0/0"}]}
     plugins: list[dict[str, object]] = [
         {
@@ -193,7 +193,7 @@ def network(bridge: str, subnet: str, masquerade: bool) -> dict[str, object]:
 
 
 def free_subnet(key: str) -> str:
-    """A /24 of 10.201.0.0/16 to 10.216.0.0/16 that no route of this machine leads to; which one depends on `key`."""
+    """A /24 of 10.201.0.0/16 to 10.216.0.0/16 without a route on this machine, chosen by `key`."""
     routed = _routed_networks()
     start = zlib.crc32(key.encode())
     for step in range(16 * 256):
@@ -206,7 +206,7 @@ def free_subnet(key: str) -> str:
 
 
 def has_sys_resource() -> bool:
-    """Whether lower oom_score_adj values may be set (small virtual machines and containers often may not)."""
+    """Whether lower oom_score_adj values may be set; in containers often not."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
@@ -214,7 +214,7 @@ def has_sys_resource() -> bool:
 
 
 def _routed_networks() -> list[tuple[int, int]]:
-    """(network, mask) of every IPv4 route; the kernel's table has them as little-endian hex."""
+    """(network, mask) of every IPv4 route. The kernel's table has little-endian hex."""
     try:
         lines = Path("/proc/net/route").read_text().splitlines()[1:]
     except OSError:
@@ -232,7 +232,7 @@ def _masquerades() -> bool:
 
 
 def _can_overlay(folder: Path) -> bool:
-    """Tries an overlay mount: it is refused where the state itself lies on one."""
+    """Tries an overlay mount, which fails if the state itself is on one."""
     trial = folder / "overlay-trial"
     parts = [trial / name for name in ("lower", "upper", "work", "merged")]
     for part in parts:
@@ -262,7 +262,7 @@ def _accepts(path: Path) -> bool:
 
 
 def _path_of(tools: dict[str, str]) -> dict[str, str]:
-    """containerd looks for its shim and runc along PATH."""
+    """The PATH in which containerd finds its shim and runc."""
     folders = [
         os.path.dirname(tools["containerd"]),
         os.path.dirname(tools["runc"]),

@@ -1,4 +1,4 @@
-"""Processes that outlive a command: started in a session of their own, found again by pid and command line."""
+"""Processes that outlive a command: started in their own session, found again by pid and command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def start(
 
 
 def find(pid_file: Path, *, mark: str) -> int | None:
-    """The pid in the file, if that process lives and `mark` is in its command line (pids are used again)."""
+    """The pid in the file, if that process runs and `mark` is in its command line (pids are reused)."""
     try:
         pid = int(pid_file.read_text())
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def find(pid_file: Path, *, mark: str) -> int | None:
 
 
 def command_line(pid: int) -> str:
-    """A process's words, "" if it is gone or only a remnant."""
+    """The command line, "" if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -46,13 +46,13 @@ def command_line(pid: int) -> str:
 
 
 def all_with(mark: str) -> list[int]:
-    """Every process, other than this one, whose command line holds `mark`."""
+    """Every other process with `mark` in its command line."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if pid != os.getpid() and mark in command_line(pid)]
 
 
 def stop(pid: int, *, seconds: float) -> None:
-    """TERM, and KILL for what is still there after `seconds`."""
+    """Sends TERM, and KILL after `seconds`."""
     for number, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -75,6 +75,6 @@ def last_lines(path: Path, count: int) -> str:
 
 
 def _reap(pid: int) -> None:
-    """A child of ours that has ended disappears only once it is waited for."""
+    """Reaps an ended child of this process."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""`glasslet ps`: pods, and what each is doing now."""
+"""`glasslet ps`: lists the pods, and what each is doing now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.words import duration
 from glasslet.cli.agent_client import AgentClient, find_agent
-from glasslet.cli.output import TEXT, fitted, on_terminal, output_option, show, table, write
+from glasslet.cli.output import TEXT, fitted, live_text, on_terminal, output_option, show, table, write
 
 _FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 _HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
@@ -28,24 +28,24 @@ _PHASE_STYLES = {
 
 
 @click.command("ps")
-@click.option("-w", "--watch", is_flag=True, help="Keep showing; ends with Ctrl-C.")
-@click.option("-n", "--namespace", default="", help="Only pods of this namespace.")
+@click.option("-w", "--watch", is_flag=True, help="Keep updating until Ctrl-C.")
+@click.option("-n", "--namespace", default="", help="Only the pods of this namespace.")
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> None:
-    """Pods, and what each is doing now."""
+    """List the pods, and what each is doing now."""
     client = find_agent(root_dir)
     if watch and form == TEXT:
-        # That is how one leaves it.
+        # Ctrl-C ends it.
         with contextlib.suppress(KeyboardInterrupt):
             follow(client, namespace)
         return
-    answer = asked(client, namespace)
+    answer = requested_pods(client, namespace)
     show(answer, form, lambda: pods_table(answer.pods, datetime.now(UTC)))
 
 
-def asked(client: AgentClient, namespace: str = "") -> PodsAnswer:
-    """The pods, of one namespace if it is given."""
+def requested_pods(client: AgentClient, namespace: str = "") -> PodsAnswer:
+    """The pods, of one namespace if one is given."""
     answer = client.get("/pods", PodsAnswer)
     return PodsAnswer(pods=tuple(row for row in answer.pods if namespace in ("", row.namespace)))
 
@@ -73,7 +73,7 @@ def cells(row: PodRow, now: datetime) -> list[str]:
 
 
 def changes(before: dict[str, tuple[str, ...]], pods: Sequence[PodRow], now: datetime) -> list[str]:
-    """A line for each pod that differs from what was shown; updates `before` (by uid)."""
+    """A line for each pod that changed since the last call; updates `before` (by uid)."""
     lines = []
     present = set()
     for row in pods:
@@ -82,28 +82,26 @@ def changes(before: dict[str, tuple[str, ...]], pods: Sequence[PodRow], now: dat
         if before.get(row.uid) != shown:
             before[row.uid] = shown
             lines.append("  ".join([now.astimezone().strftime("%H:%M:%S"), *shown[:4], row.now or "-"]))
-    gone = [uid for uid in before if uid not in present]
-    return lines + [f"{now.astimezone():%H:%M:%S}  {before.pop(uid)[0]}  gone" for uid in gone]
+    removed = [uid for uid in before if uid not in present]
+    return lines + [f"{now.astimezone():%H:%M:%S}  {before.pop(uid)[0]}  removed" for uid in removed]
 
 
 def follow(client: AgentClient, namespace: str) -> None:
     """Shows the table until interrupted: in place on a terminal, changes as lines elsewhere."""
     if on_terminal():
-        from glasslet.cli.live_table import live_table
-
-        with live_table() as shown:
+        with live_text() as shown:
             while True:
-                shown(pods_table(asked(client, namespace).pods, datetime.now(UTC)))
+                shown(pods_table(requested_pods(client, namespace).pods, datetime.now(UTC)))
                 time.sleep(1.0)
     before: dict[str, tuple[str, ...]] = {}
     while True:
-        for line in changes(before, asked(client, namespace).pods, datetime.now(UTC)):
+        for line in changes(before, requested_pods(client, namespace).pods, datetime.now(UTC)):
             write(line)
         time.sleep(1.0)
 
 
 def _steady(now: str) -> str:
-    """What a pod is doing without its ever-changing figures."""
+    """The text without its changing figures."""
     return _FIGURES.sub("", now)
 
 

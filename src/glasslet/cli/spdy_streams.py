@@ -1,8 +1,8 @@
-"""Streams over SPDY/3.1, as container runtimes have always served them. Here because it can end standard input, which
-the WebSocket protocols before v5 cannot: `echo hello | glasslet exec -i POD -- cat` needs it.
+"""Streams over SPDY/3.1, which all container runtimes serve. It can end standard input, which the WebSocket protocols
+before v5 cannot: `echo hello | glasslet exec -i POD -- cat` needs it.
 
-Only what a session needs: one stream per channel, data and its end in both directions, pings. Headers are sent
-compressed without the protocol's dictionary (allowed), headers that come are not looked at.
+Only the parts that a session needs: one stream per channel, data and its end in both directions, pings. Headers are
+sent compressed without the protocol's dictionary (allowed); received headers are ignored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The folder that `glasslet up` keeps everything in, and what is remembered there from one call to the next.
+"""The state folder of `glasslet up`, and what it keeps from one call to the next.
 
 <state>/kubelet/        the agent's root folder, its socket and records in it
-<state>/manifests/      links to what runs
+<state>/manifests/      links to the manifests
 <state>/config.yaml     the agent's configuration, written at each start
-<state>/agent.log       what the agent says; agent.pid: which process it is
+<state>/agent.log       the agent's log; agent.pid: its process
 <state>/containerd/     the private containerd: configuration, data, network, log
 """
 
@@ -19,7 +19,7 @@ DEFAULT = Path("/var/lib/glasslet")
 
 
 class RuntimeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What `down` has to know. `private`: this state has a containerd of its own."""
+    """The runtime that `up` used. `private`: the containerd of this state folder."""
 
     endpoint: str
     private: bool
@@ -41,28 +41,28 @@ class StateDir:
 
     @property
     def key(self) -> str:
-        """Eight characters that are this state's own: names of its bridge and of its run folder."""
+        """Eight characters that identify this state: in the names of its bridge and run folder."""
         return f"{zlib.crc32(os.fsencode(self.path)):08x}"
 
     def make(self) -> None:
-        """Makes the folders. Raises OSError."""
+        """Creates the folders. Raises OSError."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.root_dir.mkdir(mode=0o750, exist_ok=True)
         self.manifests.mkdir(exist_ok=True)
 
-    def remember(self, memory: RuntimeChoice) -> None:
-        """Keeps what `down` has to know."""
+    def remember(self, runtime: RuntimeChoice) -> None:
+        """Keeps the runtime for `down`."""
         temporary = self._memory.with_suffix(".new")
-        temporary.write_bytes(msgspec.json.encode(memory))
+        temporary.write_bytes(msgspec.json.encode(runtime))
         temporary.replace(self._memory)
 
     def recall(self) -> RuntimeChoice | None:
-        """What was kept, None if nothing (readable) was."""
+        """The kept runtime, None without a readable one."""
         try:
             return msgspec.json.decode(self._memory.read_bytes(), type=RuntimeChoice)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def forget(self) -> None:
-        """Nothing runs here any more."""
+        """Forgets the runtime: nothing runs here now."""
         self._memory.unlink(missing_ok=True)

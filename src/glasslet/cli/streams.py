@@ -1,4 +1,4 @@
-"""The streams of a command in a container, whichever protocol carries them."""
+"""The streams of a command in a container, over any protocol."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Streams(Protocol):
     """An open session."""
 
     def received(self) -> AsyncIterator[tuple[Channel, bytes]]:
-        """What comes, until the session ends."""
+        """Received data, until the session ends."""
 
     async def send(self, channel: Channel, data: bytes) -> None:
         """Sends to standard input or to the resize channel."""
 
     async def end_input(self) -> bool:
-        """Tells the command that its input is at its end; False if this protocol cannot."""
+        """Ends the command's standard input; False if this protocol cannot."""
 
     async def close(self) -> None:
         """Ends the session."""
@@ -65,9 +65,9 @@ def exit_code(status: bytes) -> int:
     for cause in causes or ():
         if cause.reason == "ExitCode" and cause.message.isdigit():
             return int(cause.message)
-    raise Failure(answer.message or answer.reason or "the command could not be run")
+    raise Failure(answer.message or answer.reason or "the command did not run")
 
 
 def size_message(columns: int, lines: int) -> bytes:
-    """A terminal's size as the resize channel takes it."""
+    """A terminal's size as a message of the resize channel."""
     return msgspec.json.encode({"Width": columns, "Height": lines})

@@ -1,4 +1,4 @@
-"""From what a person types to a pod: a name, `namespace/name`, or the beginning of either if it is the only one."""
+"""Finds the pod that POD means: a name, `namespace/name`, or the unique beginning of either."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def living_pod(client: AgentClient, typed: str) -> PodName:
 
 
 def recorded_pod(client: AgentClient, typed: str) -> PodName:
-    """A pod that is here or has left a record; one that is here wins. Raises Failure."""
+    """A pod that is on the node or has a record; the former comes first. Raises Failure."""
     answer = client.get("/records", RecordsAnswer)
     living = list(dict.fromkeys(PodName(row.namespace, row.name) for row in answer.records if row.alive))
     try:
@@ -48,11 +48,11 @@ def choose(typed: str, pods: Sequence[PodName]) -> PodName:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise Failure(f"{typed} may be any of {_listed(fitting)}; say which")
+        raise Failure(f"{typed} is ambiguous: {_listed(fitting)}")
     if not pods:
         raise Failure(f"no pod {typed}: there are no pods on this node")
     near = nearest(typed, [str(pod) for pod in pods])
-    hint = f"did you mean {_listed(near)}?" if near else f"there is {_listed(pods)}"
+    hint = f"did you mean {_listed(near)}?" if near else f"pods here: {_listed(pods)}"
     raise Failure(f"no pod {typed} on this node; {hint}")
 
 

@@ -1,4 +1,4 @@
-"""`glasslet tasks`: every task of the agent."""
+"""`glasslet tasks`: lists the tasks of the agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glasslet.cli.output import output_option, show, table
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, form: str) -> None:
-    """Every task of the agent: its name, whom it serves, what it waits for, where its code stands."""
+    """List the tasks of the agent: name, pod, wait, and the position in the code."""
     answer = find_agent(root_dir).get("/tasks", TasksAnswer)
     rows = [[task.name, task.pod or "-", task.wait or "-", task.at] for task in answer.tasks]
     show(answer, form, lambda: table(("TASK", "POD", "WAITS FOR", "AT"), rows))

@@ -1,4 +1,4 @@
-"""`glasslet trace`: one pod's way, millisecond by millisecond."""
+"""`glasslet trace`: shows one pod's start, millisecond by millisecond."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from glasslet.answers.states import EventKind, Milestone
 from glasslet.answers.trace import Span, TraceAnswer, TraceRow
 from glasslet.answers.words import duration, milliseconds
-from glasslet.cli.ended_pods import answered_anyway
+from glasslet.cli.ended_pods import answer_from_agent_or_disk
 from glasslet.cli.output import clock_time, output_option, printable, show, styled, width
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -20,17 +20,17 @@ _LATER_LINES = 12
 @click.command("trace")
 @click.argument("pod", required=False, default="")
 @click.option("--agent", is_flag=True, help="The agent's own record instead of a pod's.")
-@click.option("--all", "everything", is_flag=True, help="Everything that came after the start, line by line.")
+@click.option("--all", "everything", is_flag=True, help="All events after the start, line by line.")
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, agent: bool, everything: bool, form: str) -> None:
-    """One pod's way from seen to Ready, and whose every millisecond was.
+    """Show one pod's start from seen to Ready, and which party took each millisecond.
 
-    POD is a name, namespace/name, or the beginning of one. Pods that have ended are found in the record.
+    POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
     """
     if bool(pod) == agent:
-        raise click.UsageError("name one POD, or say --agent")
-    answer = answered_anyway(root_dir, "trace", pod, TraceAnswer)
+        raise click.UsageError("name one POD, or use --agent")
+    answer = answer_from_agent_or_disk(root_dir, "trace", pod, TraceAnswer)
     show(answer, form, lambda: drawn(answer, columns=width(), later=None if everything else _LATER_LINES))
 
 
@@ -52,7 +52,7 @@ def drawn(answer: TraceAnswer, *, columns: int, later: int | None = _LATER_LINES
         took = duration((gap.end - gap.start).total_seconds())
         lines.append(f"  no agent ran from {clock_time(gap.start)} to {clock_time(gap.end)} ({took})")
     if answer.dropped:
-        lines.append(f"  {answer.dropped} events were shed to keep the record small")
+        lines.append(f"  {answer.dropped} events were dropped to keep the record small")
     lines += _later(answer, later)
     return "\n".join(lines)
 
@@ -86,11 +86,11 @@ def _headline(answer: TraceAnswer) -> str:
 
 
 def _creation(answer: TraceAnswer) -> list[str]:
-    """The API's clock shows whole seconds: the pod was made at some moment of that second."""
+    """The API has whole seconds: the pod was created at some moment of that second."""
     if answer.created is None:
         return []
     longest = (answer.start - answer.created).total_seconds()
-    when = f"  created at API {answer.created.astimezone():%H:%M:%S} (it tells whole seconds only)"
+    when = f"  created at API {answer.created.astimezone():%H:%M:%S} (in whole seconds)"
     if longest < 0:
         return [f"{when}, by a clock that is ahead of this node's"]
     least = max(0.0, longest - 1)
@@ -104,13 +104,13 @@ def _name(row: TraceRow) -> str:
 def _note(row: TraceRow) -> str:
     parts = [milliseconds(row.busy_ms)]
     if row.open:
-        parts.append("still going on")
+        parts.append("still open")
     if row.detail and row.detail != "attempt 0":
         parts.append(row.detail[:120])
     long_waits = sorted((w for w in row.waits if w.end_ms - w.start_ms >= 1), key=lambda w: w.start_ms - w.end_ms)
-    told = [f"{w.on} {milliseconds(w.end_ms - w.start_ms)}" for w in long_waits if w.on not in row.detail]
-    if told:
-        parts.append(", ".join(told[:2]))
+    named = [f"{w.on} {milliseconds(w.end_ms - w.start_ms)}" for w in long_waits if w.on not in row.detail]
+    if named:
+        parts.append(", ".join(named[:2]))
     if row.outcome:
         parts.append(row.outcome)
     if row.beside:

@@ -1,4 +1,4 @@
-"""`glasslet up`: run pods from manifests on this machine."""
+"""`glasslet up`: runs pods from manifests on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.cli import manifests
 from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
-from glasslet.cli.output import on_terminal, write
+from glasslet.cli.output import live_text, on_terminal, write
 from glasslet.cli.private_containerd import PrivateContainerd
 from glasslet.cli.ps_command import changes, pods_table
 from glasslet.cli.state_dir import DEFAULT, RuntimeChoice, StateDir
@@ -45,31 +45,36 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("up")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="Where all is kept.")
-@click.option(
-    "--container-runtime-endpoint", default="", help="A runtime that runs already; else a private containerd."
-)
+@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="State folder.")
+@click.option("--container-runtime-endpoint", default="", help="A running runtime. Default: a private containerd.")
 @click.option(
     "--image-archive",
     "image_archives",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="An image to import first (OCI or docker archive); may be repeated.",
+    help="An image archive (OCI or docker) to import first; may be repeated.",
 )
-@click.option("--sandbox-image", default="registry.k8s.io/pause:3.10", show_default=True, help="The private one's.")
 @click.option(
-    "--until-ready", type=click.FloatRange(min=0), help="Return when all pods are settled, at most so long (s)."
+    "--sandbox-image",
+    default="registry.k8s.io/pause:3.10",
+    show_default=True,
+    help="Of the private containerd.",
+)
+@click.option(
+    "--until-ready",
+    type=click.FloatRange(min=0),
+    help="Return when all pods are settled; fail after so many seconds.",
 )
 @click.option("--detach", is_flag=True, help="Leave the agent running in the background.")
 @click.option("--port", default=10250, show_default=True, type=click.IntRange(0, 65535), help="HTTPS port; 0: none.")
 @click.option("--healthz-port", default=10248, show_default=True, type=click.IntRange(0, 65535), help="0: none.")
-@click.option("--hostname", default="", help="The node's name; else this machine's.")
-@click.option("-v", "--verbosity", default=2, show_default=True, help="How much the agent logs.")
+@click.option("--hostname", default="", help="The node's name. Default: the machine's.")
+@click.option("-v", "--verbosity", default=2, show_default=True, help="Log verbosity of the agent.")
 def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 
-    PATH is a manifest, a folder of manifests, or - for standard input; what earlier calls named runs on. Ctrl-C ends
-    the agent and leaves the pods; `glasslet down` removes them.
+    PATH is a manifest, a folder of manifests, or - for standard input. Pods of earlier calls keep running. Ctrl-C ends
+    the agent, not the pods; `glasslet down` removes them.
     """
     if os.geteuid() != 0:
         raise Failure("only root can run pods; use sudo")
@@ -87,7 +92,7 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
         manifests.keep_standard_input(state.manifests)
     joined = agent.running() is not None and agent.client.answers()
     if joined:
-        write(f"the agent runs already (pid {agent.running()}); pods are added to it")
+        write(f"the agent already runs (pid {agent.running()}); the pods are added")
     else:
         agent.start(
             AgentOptions(
@@ -99,7 +104,7 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
                 verbosity=options.verbosity,
             )
         )
-    watching = Watching(agent, manifests.FollowedFolders(state.manifests, options.paths))
+    watching = PodWatch(agent, manifests.FollowedFolders(state.manifests, options.paths))
     if options.detach:
         if options.until_ready is not None:
             watching.run(until_ready=options.until_ready)
@@ -109,15 +114,14 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
         watching.run(until_ready=options.until_ready)
     finally:
         if joined:
-            write(
-                f"the agent runs on (pid {agent.running()}); `glasslet down{_state_option(state)}` ends it and its pods"
-            )
+            ending = f"`glasslet down{_state_option(state)}` ends it and its pods"
+            write(f"the agent keeps running (pid {agent.running()}); {ending}")
         else:
             agent.stop()
-            write(f"the agent has ended, its pods run on; `glasslet down{_state_option(state)}` removes them")
+            write(f"the agent has ended, its pods keep running; `glasslet down{_state_option(state)}` removes them")
 
 
-class Watching:
+class PodWatch:
     """Shows the pods until they are settled, or until Ctrl-C or TERM."""
 
     def __init__(self, agent: AgentProcess, folders: manifests.FollowedFolders) -> None:
@@ -134,7 +138,7 @@ class Watching:
                 stack.callback(signal.signal, number, signal.signal(number, self._end))
             show = self._shower(stack)
             while not self.ended:
-                self.folders.look()
+                self.folders.update()
                 pods = self._pods()
                 show(pods)
                 if deadline is not None and self._settled(pods):
@@ -155,19 +159,17 @@ class Watching:
             raise self.agent.failed("the agent has ended") from None
 
     def _settled(self, pods: Sequence[PodRow]) -> bool:
-        """All that is asked for is there, and none of it changes by waiting."""
+        """All pods of the manifests are there and settled."""
         facts = self.agent.facts()
         manifests_here = len(list(self.folders.folder.iterdir()))
-        # A manifest that gives no pod (a bad one, or a second of the same name) must not be waited for endlessly.
-        seen_all = len(pods) >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
-        return seen_all and facts.ready and len(pods) >= facts.desired_pods and all(row.settled for row in pods)
+        # A manifest without a pod (invalid, or a second of the same name) must not hold this up for ever.
+        complete = len(pods) >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
+        return complete and facts.ready and len(pods) >= facts.desired_pods and all(row.settled for row in pods)
 
     @staticmethod
     def _shower(stack: ExitStack) -> Callable[[Sequence[PodRow]], None]:
         if on_terminal():
-            from glasslet.cli.live_table import live_table
-
-            shown = stack.enter_context(live_table())
+            shown = stack.enter_context(live_text())
             return lambda pods: shown(pods_table(pods, datetime.now(UTC)))
         before: dict[str, tuple[str, ...]] = {}
 
@@ -179,16 +181,16 @@ class Watching:
 
 
 def _runtime(state: StateDir, options: UpOptions) -> str:
-    """The runtime's endpoint; a private containerd runs when this returns, and has the images."""
-    given = options.container_runtime_endpoint
+    """The runtime's endpoint. Starts the private containerd and imports the images."""
+    named = options.container_runtime_endpoint
     before = state.recall()
-    if not given and before is not None and not before.private and AgentProcess(state).running() is not None:
+    if not named and before is not None and not before.private and AgentProcess(state).running() is not None:
         return before.endpoint
-    if given:
+    if named:
         if options.image_archives:
-            raise Failure("--image-archive: only for the private containerd; import into your runtime by its own tool")
-        state.remember(RuntimeChoice(endpoint=given, private=False))
-        return given
+            raise Failure("--image-archive: only for the private containerd; use your runtime's own tool")
+        state.remember(RuntimeChoice(endpoint=named, private=False))
+        return named
     containerd = PrivateContainerd(state, sandbox_image=options.sandbox_image)
     containerd.ensure()
     state.remember(RuntimeChoice(endpoint=containerd.endpoint, private=True))
@@ -206,7 +208,7 @@ def _farewell(state: StateDir, agent: AgentProcess) -> str:
     root = "" if state.path == DEFAULT else f"export GLASSLET_ROOT={state.root_dir}; "
     return (
         f"the agent runs in the background (pid {agent.running()}, log {state.agent_log})\n"
-        f"see:  {root}glasslet ps\nstop: glasslet down{_state_option(state)}"
+        f"list: {root}glasslet ps\nstop: glasslet down{_state_option(state)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`glasslet version`."""
+"""`glasslet version`: prints the versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glasslet.version import KUBELET_VERSION, VERSION
 
 
 class Versions(WireMessage, frozen=True, kw_only=True):
-    """Versions of the tool, of the kubelet it starts, and of the agent that runs ("" where none does)."""
+    """Versions of the tool, of the kubelet that it starts, and of the running agent ("" without one)."""
 
     glasslet: str
     kubelet: str
@@ -27,11 +27,11 @@ class Versions(WireMessage, frozen=True, kw_only=True):
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, form: str) -> None:
-    """The versions of this tool and of the agent that runs."""
+    """Print the versions of this tool and of the running agent."""
     try:
         agent = find_agent(root_dir).get("/agent", AgentAnswer)
         answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION, agent=agent.version, runtime=agent.runtime)
     except Failure:
         answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION)
-    running = f"{answer.agent} on {answer.runtime}" if answer.agent else "none runs"
+    running = f"{answer.agent} on {answer.runtime}" if answer.agent else "not running"
     show(answer, form, lambda: f"glasslet {answer.glasslet}\nkubelet  {answer.kubelet}\nagent    {running}")

@@ -1,4 +1,4 @@
-"""`glasslet waits`: everything that is being waited for."""
+"""`glasslet waits`: lists the live waits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from glasslet.cli.target import living_pod
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, form: str) -> None:
-    """Everything that is being waited for, the longest first; of one POD if it is named."""
+    """List everything that pods and agent wait for now, the longest first; with POD, of that pod only.
+
+    POD is a name, namespace/name, or the beginning of one.
+    """
     client = find_agent(root_dir)
     target = str(living_pod(client, pod)) if pod else ""
     waits = client.get("/waits", WaitsAnswer).waits
     answer = WaitsAnswer(waits=tuple(wait for wait in waits if target in ("", wait.pod)))
-    show(
-        answer, form, lambda: waits_table(answer.waits, datetime.now(UTC)) if answer.waits else "nothing is waited for"
-    )
+    show(answer, form, lambda: waits_table(answer.waits, datetime.now(UTC)) if answer.waits else "no waits")

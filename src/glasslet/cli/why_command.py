@@ -1,4 +1,4 @@
-"""`glasslet why`: a verdict with its evidence."""
+"""`glasslet why`: explains why a pod or the node is as it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from glasslet.answers.states import VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.cli.agent_client import find_agent
-from glasslet.cli.ended_pods import answered_anyway
+from glasslet.cli.ended_pods import answer_from_agent_or_disk
 from glasslet.cli.output import output_option, printable, show, styled
 
 NODE = "node"
@@ -21,28 +21,28 @@ _STYLES = {VerdictState.FINE: "green", VerdictState.ENDED: "", VerdictState.FAIL
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, pod: str, form: str) -> None:
-    """Why a pod is as it is, or the node Ready or not: one sentence, what speaks for it, and what to do.
+    """Explain why a pod is as it is, or why the node is Ready or not: one sentence, evidence, next step.
 
-    POD is a name, namespace/name, or the beginning of one. Pods that have ended are found in the record.
-    The word `node` means the node; a pod of that name is default/node.
+    POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
+    `node` means the node; a pod of that name is default/node.
     """
     if pod == NODE:
         answer = find_agent(root_dir).get("/node/why", VerdictAnswer)
     else:
-        answer = answered_anyway(root_dir, "why", pod, VerdictAnswer)
-    show(answer, form, lambda: told(answer))
+        answer = answer_from_agent_or_disk(root_dir, "why", pod, VerdictAnswer)
+    show(answer, form, lambda: verdict_text(answer))
 
 
-def told(answer: VerdictAnswer) -> str:
+def verdict_text(answer: VerdictAnswer) -> str:
     """The verdict as text."""
     lines = [styled(answer.sentence, _STYLES.get(answer.state, "yellow"))]
-    said = [(evidence.label, evidence.text) for evidence in answer.evidence]
+    facts = [(evidence.label, evidence.text) for evidence in answer.evidence]
     if answer.rest:
-        said.append(("the rest", f"{answer.rest}: nothing else is known to be missing"))
+        facts.append(("the rest", f"{answer.rest}: nothing else is known to be missing"))
     if answer.next_step:
-        said.append(("next step", answer.next_step))
-    margin = max((len(label) for label, _ in said), default=0) + 2
-    for label, text in said:
+        facts.append(("next step", answer.next_step))
+    margin = max((len(label) for label, _ in facts), default=0) + 2
+    for label, text in facts:
         first, *others = text.splitlines() or [""]
         lines.append(f"  {styled(label, 'bold')}{' ' * (margin - len(label))}{printable(first)}")
         lines += [f"  {' ' * margin}{printable(other)}" for other in others[:5]]

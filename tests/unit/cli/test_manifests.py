@@ -78,5 +78,5 @@ def test_files_that_come_and_go_in_a_named_folder_are_followed(tmp_path: Path, f
     following = FollowedFolders(folder, [str(single), str(first.parent)])
     second = manifest(tmp_path / "pods" / "second.yaml")
     first.unlink()
-    following.look()
+    following.update()
     assert linked(folder) == {str(single), str(second)}

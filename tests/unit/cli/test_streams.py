@@ -26,7 +26,7 @@ def test_the_commands_exit_code_is_found_in_the_causes() -> None:
         (b'{"status":"Failure","message":"no such container","details":{}}', "no such container"),
         (b'{"status":"Failure","reason":"InternalError"}', "InternalError"),
         (b"exec failed: plain text", "plain text"),
-        (b'{"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"x"}]}}', "could not be run"),
+        (b'{"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"x"}]}}', "did not run"),
         (b"\xff\xfe", "."),
     ],
 )

@@ -32,7 +32,7 @@ def test_a_name_or_a_beginning_that_fits_one_pod_means_it(typed: str, pod: PodNa
 
 @pytest.mark.parametrize("typed", ["job-7", "we", "default/w"])
 def test_what_fits_several_pods_is_refused_with_their_names(typed: str) -> None:
-    with pytest.raises(Failure, match="may be any of"):
+    with pytest.raises(Failure, match="is ambiguous"):
         choose(typed, [*PODS, PodName("default", "work")] if typed == "we" else PODS)
 
 
@@ -43,7 +43,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(typed: str, near: str) -> Non
 
 
 def test_a_name_like_no_other_is_answered_with_what_there_is() -> None:
-    with pytest.raises(Failure, match="there is default/web"):
+    with pytest.raises(Failure, match="pods here: default/web"):
         choose("zzzzzz", PODS)
 
 

@@ -17,7 +17,7 @@ from glasslet.cli.logs_command import since
 from glasslet.cli.output import fitted, printable, table
 from glasslet.cli.ps_command import changes, pods_table
 from glasslet.cli.trace_command import drawn, painted
-from glasslet.cli.why_command import told
+from glasslet.cli.why_command import verdict_text
 
 NOW = datetime(2026, 1, 1, 10, 1, tzinfo=UTC)
 WEB = PodRow(
@@ -86,7 +86,7 @@ def test_a_change_is_told_once_and_counting_down_is_no_change() -> None:
     assert len(changes(before, [WEB, FLAKY], NOW)) == 2
     later = replace(FLAKY, now=FLAKY.now.replace("31", "30"))
     assert changes(before, [WEB, later], NOW) == []
-    assert changes(before, [WEB], NOW)[0].endswith("default/flaky  gone")
+    assert changes(before, [WEB], NOW)[0].endswith("default/flaky  removed")
 
 
 def test_a_waterfall_names_total_parties_and_the_rest() -> None:
@@ -137,7 +137,7 @@ def test_a_verdict_puts_the_sentence_first_and_aligns_its_evidence() -> None:
         rest="admitted",
         next_step="create the Secret",
     )
-    assert told(answer).splitlines() == [
+    assert verdict_text(answer).splitlines() == [
         "default/job-9 waits for Secret default/db-credentials, which does not exist.",
         "  needed by  container main",
         "  said       one",
@@ -174,7 +174,7 @@ def test_on_a_narrow_terminal_only_what_a_pod_does_is_cut(monkeypatch: pytest.Mo
 
 def test_the_creation_of_the_api_object_is_a_range_because_it_tells_whole_seconds() -> None:
     lines = drawn(trace(created=NOW - timedelta(seconds=1.25)), columns=120).splitlines()
-    assert "it tells whole seconds only" in lines[1]
+    assert "in whole seconds" in lines[1]
     assert lines[1].endswith("250 ms to 1.25 s before it was seen here")
 
 
