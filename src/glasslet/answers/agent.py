@@ -1,4 +1,4 @@
-"""`waits`, `tasks`, and the agent itself."""
+"""The answers to `waits`, `tasks`, and about the agent itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glasslet.answers.wire import WireMessage
 
 
 class WaitRow(WireMessage, frozen=True, kw_only=True):
-    """One live wait. `pod` is `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known."""
+    """One live wait. `pod`: `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known."""
 
     kind: str
     on: str
@@ -27,7 +27,7 @@ class WaitsAnswer(WireMessage, frozen=True, kw_only=True):
 
 
 class TaskRow(WireMessage, frozen=True, kw_only=True):
-    """One task of the agent. `at`: where its code stands (`file:line function`); `wait`: what it waits for."""
+    """One task of the agent. `at`: its position in the code (`file:line function`)."""
 
     name: str
     at: str
@@ -42,7 +42,7 @@ class TasksAnswer(WireMessage, frozen=True, kw_only=True):
 
 
 class AgentAnswer(WireMessage, frozen=True, kw_only=True):
-    """The agent. `runtime_pods`: pods that the runtime holds, whoever wanted them; `record`: how the record is kept."""
+    """The agent. `runtime_pods`: pods in the runtime, desired or not; `record`: size and place of the record."""
 
     version: str
     pid: int

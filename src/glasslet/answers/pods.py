@@ -1,4 +1,4 @@
-"""`ps` and `describe`: the pods of this node, and one of them in full."""
+"""The answers to `ps` and `describe`: the pods of this node, and one pod in full."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from glasslet.answers.wire import WireMessage
 
 
 class PodRow(WireMessage, frozen=True, kw_only=True):
-    """One line of `ps`. `now`: what the pod is doing, "" when nothing is outstanding; `since`: since when. `settled`:
-    ready, over, or held up by something that only time or a person changes (back-off, a missing object)."""
+    """One line of `ps`. `now`: what the pod is doing since `since`, "" when nothing is outstanding. `settled`: ready,
+    over, or held up by something that waiting does not change (back-off, a missing object)."""
 
     namespace: str
     name: str
@@ -68,8 +68,8 @@ class ConditionRow(WireMessage, frozen=True, kw_only=True):
 
 class ProbeRow(WireMessage, frozen=True, kw_only=True):
     """One result of one probe. `kind`: startup, readiness or liveness; `verdict`: success, warning, failure or unknown.
-    Milliseconds: in all (`total_ms`, repetitions included), of its parts (None: there was no such part), by which it
-    began too late, and for which the agent itself stood still meanwhile."""
+    Milliseconds: of the whole (`total_ms`, repetitions included), of its parts (None: no such part), of its late start,
+    and for which the agent itself stalled meanwhile."""
 
     at: datetime
     container: str
@@ -99,7 +99,7 @@ class TimelineRow(WireMessage, frozen=True, kw_only=True):
 
 
 class PodDescription(WireMessage, frozen=True, kw_only=True):
-    """One pod in full; `timeline` holds the newest things last, `probes` each probe's last results, oldest first."""
+    """One pod in full; `timeline` has the newest event last, `probes` each probe's last results, oldest first."""
 
     pod: PodRow
     containers: tuple[ContainerRow, ...] = ()

@@ -1,4 +1,4 @@
-"""What the tool asks for beyond a name: log options and commands to run."""
+"""The requests of `logs` and `exec`, and the answer to `exec`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glasslet.answers.wire import WireMessage
 
 
 class LogRequest(WireMessage, frozen=True, kw_only=True):
-    """Which lines of a container's log. `tail`: the last N lines, None for all; `container` "" means the only one."""
+    """Which lines of a container's log. `tail`: the last N lines, None: all; `container` "": the default one."""
 
     container: str = ""
     follow: bool = False
@@ -20,7 +20,7 @@ class LogRequest(WireMessage, frozen=True, kw_only=True):
 
 
 class ExecRequest(WireMessage, frozen=True, kw_only=True):
-    """A command to run in a container; with `tty` standard error is part of standard output."""
+    """A command for a container; with `tty`, standard error is part of standard output."""
 
     command: tuple[str, ...]
     container: str = ""
@@ -29,7 +29,7 @@ class ExecRequest(WireMessage, frozen=True, kw_only=True):
 
 
 class ExecAnswer(WireMessage, frozen=True, kw_only=True):
-    """Where the session's streams are: the runtime's streaming URL, good for one connection."""
+    """The runtime's streaming URL, good for one connection."""
 
     url: str
     container: str

@@ -1,4 +1,4 @@
-"""`trace`: one pod's way in milliseconds."""
+"""The answers to `trace` and about records: one pod's start in milliseconds."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TraceWait(WireMessage, frozen=True, kw_only=True):
 
 
 class TraceRow(WireMessage, frozen=True, kw_only=True):
-    """One line of the waterfall. `busy_ms` is the time covered by `spans` (what lies between them is not counted);
-    `beside` names the rows whose spans overlap this one's; `open`: still going on."""
+    """One line of the waterfall. `busy_ms`: the sum of `spans`; `beside`: the rows whose spans overlap this one's;
+    `open`: not over yet."""
 
     name: str
     container: str = ""
@@ -42,7 +42,7 @@ class TraceRow(WireMessage, frozen=True, kw_only=True):
 
 
 class Share(WireMessage, frozen=True, kw_only=True):
-    """How much of the whole one party took. All shares and `unnamed_ms` add up to `total_ms`."""
+    """The time of one party. All shares and `unnamed_ms` add up to `total_ms`."""
 
     who: str
     ms: float
@@ -56,8 +56,7 @@ class Gap(WireMessage, frozen=True, kw_only=True):
 
 
 class TraceAnswer(WireMessage, frozen=True, kw_only=True):
-    """From seen to `milestone` (`Ready accepted at API`, `Ready`, `Running`, `ended`, or `now` while under way).
-    `later`: what came after. `created`: of the API object, which tells whole seconds only."""
+    """From seen to `milestone`. `later`: the events after it. `created`: of the API object, in whole seconds."""
 
     namespace: str
     name: str
@@ -77,7 +76,7 @@ class TraceAnswer(WireMessage, frozen=True, kw_only=True):
 
 
 class RecordRow(WireMessage, frozen=True, kw_only=True):
-    """One pod that has a record. `alive`: it is on this node now."""
+    """One pod with a record. `alive`: it is on this node now."""
 
     namespace: str
     name: str

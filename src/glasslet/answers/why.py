@@ -1,4 +1,4 @@
-"""`why`: a verdict with its evidence."""
+"""The answer to `why`: a verdict with its evidence."""
 
 from __future__ import annotations
 

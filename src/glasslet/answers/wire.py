@@ -1,4 +1,4 @@
-"""Answers to JSON and back."""
+"""Answers and requests to JSON and back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _encoder = msgspec.json.Encoder()
 
 
 class WireMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base of every answer."""
+    """The base of all answers and requests."""
 
 
 class ErrorAnswer(WireMessage, frozen=True, kw_only=True):
-    """Why a request was refused. `field`, `value` and `allowed` are set where one input was wrong; `nearest` names what
+    """Why a request was refused. `field`, `value` and `allowed` are set if one input was wrong; `nearest`: names that
     may have been meant."""
 
     error: str
@@ -32,10 +32,10 @@ def encode(answer: Any) -> bytes:
 
 
 def decode(data: bytes | str, kind: type[T]) -> T:
-    """One answer. Raises msgspec.MsgspecError if `data` is not one."""
+    """One answer. Raises msgspec.MsgspecError."""
     return msgspec.json.decode(data, type=kind)
 
 
 def to_plain(answer: Any) -> Any:
-    """Dicts, lists and strings, as `encode` would write them."""
+    """The answer as dicts, lists and strings, with the names of the wire."""
     return msgspec.to_builtins(answer)

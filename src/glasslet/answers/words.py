@@ -1,6 +1,8 @@
-"""Durations and counts in words, the same in every answer and every table."""
+"""Durations, counts and similar names in words, for answers and tables alike."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def duration(seconds: float) -> str:
@@ -33,3 +35,12 @@ def milliseconds(value: float) -> str:
 def times(count: int) -> str:
     """`0 times`, `once`, `2 times`."""
     return "once" if count == 1 else f"{count} times"
+
+
+def nearest(typed: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Up to three of `names` (`namespace/name`) that look like `typed`, with or without its namespace."""
+    import difflib
+
+    known = {name.rpartition("/")[2]: name for name in names} | {name: name for name in names}
+    near = difflib.get_close_matches(typed, known, n=3, cutoff=0.5)
+    return tuple(dict.fromkeys(known[name] for name in near))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from glasslet.answers.names import nearest
 from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.trace import RecordsAnswer
+from glasslet.answers.words import nearest
 from glasslet.cli.agent_client import AgentClient
 from glasslet.cli.failure import Failure
 

@@ -162,7 +162,7 @@ class PodWatch:
         """All pods of the manifests are there and settled."""
         facts = self.agent.facts()
         manifests_here = len(list(self.folders.folder.iterdir()))
-        # A manifest without a pod (invalid, or a second of the same name) must not hold this up for ever.
+        # A manifest without a pod (invalid, or a second of the same name) must not block this.
         complete = len(pods) >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
         return complete and facts.ready and len(pods) >= facts.desired_pods and all(row.settled for row in pods)
 

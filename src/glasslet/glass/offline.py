@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from glasslet.answers.names import nearest
 from glasslet.answers.trace import TraceAnswer
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.wire import ErrorAnswer
+from glasslet.answers.words import nearest
 from glasslet.api.pod_ref import PodRef
 from glasslet.glass.verdicts.ending import gone
 from glasslet.glass.waterfall import waterfall

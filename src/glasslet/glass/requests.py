@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from glasslet.answers.names import nearest
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.wire import ErrorAnswer
+from glasslet.answers.words import nearest
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 

@@ -1,4 +1,5 @@
-"""The record: what every pod waited for, passed through, and what was decided about it.
+"""The record: each pod's stations, waits, decisions and findings, in memory and on disk.
 
-Everybody may write here; only the server reads; no behaviour depends on it. Writing never blocks and never fails.
+Every room may write (`recorder`, `standing`, `stations`); only `glass` reads; no behaviour depends on it. Writing never
+blocks and never fails.
 """

@@ -1,4 +1,4 @@
-"""Reading the record back from disk: pods of earlier runs, deleted pods, and the times in which no agent ran."""
+"""Reads the record from disk: pods of earlier runs, deleted pods, and the times in which no agent ran."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glasslet.record.history import AgentGap, PodRecord
 
 
 class Archived(Struct, frozen=True, kw_only=True):
-    """What the disk holds of one pod. `by_run`: events by agent run, runs in the order of their start."""
+    """One pod's record on disk. `by_run`: events by agent run, in the order of the runs."""
 
     pod: PodRef | None
     by_run: dict[str, tuple[Event, ...]]
@@ -24,7 +24,7 @@ class Archived(Struct, frozen=True, kw_only=True):
     """Lines of the whole archive that could not be read."""
 
     def record(self) -> PodRecord:
-        """As a reader gets it, when nothing is known but the disk."""
+        """The record as readers get it, without anything from memory."""
         events = [event for run in self.by_run.values() for event in run]
         return made_record(self.pod, events, self.gaps, dropped=self.shed)
 
@@ -66,7 +66,7 @@ class Archive:
         return Archived(pod=pod, by_run=frozen, gaps=tuple(gaps), shed=shed, damaged=damaged)
 
     def pods(self) -> list[PodRef]:
-        """Every pod that was ever written down and is still kept, the one written to last at the end."""
+        """Every pod on disk, the one written to last at the end."""
         found: dict[PodRef, None] = {}
         for raw in raw_lines(self.folder):
             if b'"pod":' in raw and (line := unpacked(raw)) is not None and (ref := line.ref()) is not None:
@@ -76,7 +76,7 @@ class Archive:
 
 
 def made_record(pod: PodRef | None, events: list[Event], gaps: tuple[AgentGap, ...], *, dropped: int = 0) -> PodRecord:
-    """A record without anything live; of the gaps, those that lie within it."""
+    """A record without open waits or stations, with the gaps that lie within it."""
     events = sorted(events, key=lambda event: event.start)
     first = events[0].start if events else 0.0
     last = max((end_of(event) for event in events), default=0.0)

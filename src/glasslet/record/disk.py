@@ -1,7 +1,7 @@
 """Segments of the record on disk: append-only files of checksummed lines, bounded in size and age.
 
-A line is `<crc32 in 8 hex digits> <JSON>\\n`. Every agent run starts a segment of its own, so that what a killed agent
-left half-written stays where it is. Nothing here is needed to run pods: a full disk or damage costs history only.
+A line is `<crc32 in 8 hex digits> <JSON>\\n`. Every agent run starts a new segment, so that a line that a killed
+agent left half-written stays where it is. Pods do not need the record: a full disk or damage costs history only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ALIVE = "alive"
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept. `spare_bytes`: below this much free space nothing is written."""
+    """The bounds of the folder. `spare_bytes`: with less free space nothing is written."""
 
     max_bytes: int = 64 * 1024 * 1024
     max_age_seconds: float = 14 * 86400.0
@@ -33,8 +33,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line. A run's first line has `started` and, if an agent ran here before, `before`: when that one was last
-    alive. Others have events of one pod; `pod` is [namespace, name, uid], or empty for the agent itself."""
+    """One line. A run's first line has `started` and, if an agent ran here before, `before`: when it was last alive.
+    The other lines have events of one pod; `pod`: [namespace, name, uid], empty for the agent itself."""
 
     run: str
     started: float | None = None
@@ -44,7 +44,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     shed: int = 0
 
     def ref(self) -> PodRef | None:
-        """Whose events these are."""
+        """The pod of these events, None for the agent itself."""
         return PodRef(self.pod[0], self.pod[1], PodUID(self.pod[2])) if len(self.pod) == 3 else None
 
 
@@ -57,13 +57,13 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 def packed(line: Line) -> bytes:
-    """A line as it is written."""
+    """A line as bytes."""
     body = _encoder.encode(line)
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
 def unpacked(raw: bytes) -> Line | None:
-    """A line as it was read, None if it is damaged."""
+    """A line from bytes, None if it is damaged."""
     body = raw[9:].rstrip(b"\n")
     try:
         if int(raw[:8], 16) != zlib.crc32(body):
@@ -74,7 +74,7 @@ def unpacked(raw: bytes) -> Line | None:
 
 
 class SegmentWriter:
-    """Writes one run's lines. All methods block: call them off the event loop."""
+    """Writes the lines of one run. All methods block: call them off the event loop."""
 
     def __init__(self, *, folder: Path, run: str, retention: Retention | None = None) -> None:
         self.folder = folder
@@ -86,19 +86,19 @@ class SegmentWriter:
         self._torn = False
 
     def open(self, started: float) -> None:
-        """Begins the run (`started`: Unix time). Raises OSError if the folder cannot be used."""
+        """Starts the run (`started`: Unix time). Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._number = max((_number(path) for path in segments(self.folder)), default=0)
         self.write([Line(run=self.run, started=started, before=last_alive(self.folder))])
         self.touch()
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Appends lines. Raises NoSpace or OSError; then none of them counts as written."""
+        """Appends lines, all or none. Raises NoSpace or OSError."""
         data = b"".join(packed(line) for line in lines)
         self._check_space()
         file = self._current()
         try:
-            # A line that an earlier failure cut off must not swallow the next one.
+            # A line that an earlier failure cut must not damage the next one.
             file.write(b"\n" + data if self._torn else data)
             self._torn = False
         except OSError:
@@ -110,14 +110,14 @@ class SegmentWriter:
             self.trim()
 
     def touch(self) -> None:
-        """Notes that this run is alive now."""
-        # A missing sign of life makes the next agent's guess coarser, nothing else.
+        """Marks this run as alive now."""
+        # Without the mark the next agent estimates the end of this run less exactly.
         with contextlib.suppress(OSError):
             (self.folder / _ALIVE).touch()
             os.utime(self.folder / _ALIVE)
 
     def trim(self) -> int:
-        """Removes the oldest segments beyond the limits; how many."""
+        """Removes the oldest segments beyond the bounds; returns their number."""
         files = [(path, path.stat()) for path in segments(self.folder)]
         newest = max((stat.st_mtime for _, stat in files), default=0.0)
         total = sum(stat.st_size for _, stat in files)
@@ -132,9 +132,9 @@ class SegmentWriter:
         return removed
 
     def close(self) -> None:
-        """Ends the segment; the next write begins another."""
+        """Ends the segment; the next write starts another."""
         if self._file is not None:
-            # What could not be written (a full disk) was told when it was; the descriptor is free all the same.
+            # A failed write was reported at its time; the descriptor is released in any case.
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None
@@ -164,7 +164,7 @@ def segments(folder: Path) -> list[Path]:
 
 
 def last_alive(folder: Path) -> float | None:
-    """When an agent that kept its record here was last known to live (Unix time); what it did then is lost."""
+    """The last time that an earlier agent was known to be alive here (Unix time)."""
     signs = []
     for path in (folder / _ALIVE, *segments(folder)[-1:]):
         with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ def last_alive(folder: Path) -> float | None:
 
 
 def raw_lines(folder: Path) -> Iterator[bytes]:
-    """Every line of every segment, unchecked. A segment that cannot be read, or is no regular file, is passed over."""
+    """Every line of every segment, unchecked. Skips segments that cannot be read or are no regular files."""
     for path in segments(folder):
         if not path.is_file():
             continue

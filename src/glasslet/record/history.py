@@ -10,7 +10,7 @@ from glasslet.record.stations import Station
 
 
 class LiveWait(Struct, frozen=True):
-    """A wait that goes on. Times are Unix seconds; `task` is the name of the task that waits, "" outside of tasks."""
+    """An open wait. Times are Unix seconds; `task`: the name of the waiting task, "" outside of tasks."""
 
     pod: PodRef | None
     kind: str
@@ -23,7 +23,7 @@ class LiveWait(Struct, frozen=True):
 
 
 class LiveStation(Struct, frozen=True):
-    """A station where a pod stands now."""
+    """A station at which a pod is now."""
 
     pod: PodRef | None
     station: str
@@ -40,8 +40,8 @@ class AgentGap(Struct, frozen=True):
 
 
 class PodRecord(Struct, frozen=True, kw_only=True):
-    """Everything known of one pod (`pod` None: the agent itself). `runs`: the agent runs that wrote here; `dropped`:
-    events that were shed to stay within bounds; `routine`: probe calls that were counted but not kept one by one."""
+    """The record of one pod (`pod` None: the agent itself). `dropped`: events dropped to stay within bounds; `routine`:
+    waits of probes and polling, which are counted and mostly not kept."""
 
     pod: PodRef | None
     events: tuple[Event, ...] = ()
@@ -53,7 +53,7 @@ class PodRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """The pod is gone: its last station says so and nothing came after it."""
+        """Whether the pod was removed: its last station is GONE."""
         last = next((event for event in reversed(self.events) if isinstance(event, StationSpan)), None)
         return last is not None and last.station == Station.GONE and not self.stations
 

@@ -1,7 +1,7 @@
-"""Carries the record to disk a moment after something happened, off the event loop; reads it back for those who ask.
+"""Writes the record to disk shortly after each event, off the event loop, and reads it back.
 
 keeper = RecordKeeper(record=record, folder=<root-dir>/glasslet/records)
-await keeper.run()               one of the agent's root tasks; ends by cancellation, after a last write
+await keeper.run()               a service of the agent; on cancellation it writes once more and ends
 await keeper.of(uid)             a pod's record: this run's from memory, earlier runs' from disk
 await keeper.pods()              every pod that has a record, ended ones included
 """
@@ -27,8 +27,8 @@ from glasslet.record.store import Batch, Record
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """Seconds from an event to its write, between signs of life (and looks at what lasts without an event), and
-    until a disk that failed is tried again."""
+    """Seconds from an event to its write (`write`), between signs of life and checks for open entries (`alive`), and
+    from a failed write to the next try (`retry`)."""
 
     write: float = 0.25
     alive: float = 1.0
@@ -49,25 +49,25 @@ class RecordKeeper:
         self._opened = False
         self._shed = 0
         self._paused = ""
-        """Why nothing is written just now."""
+        """Why nothing is written now."""
         self._lost = 0
-        """Events that a pause which is over has cost, until that is said."""
+        """Events that an ended pause has cost, until they are reported."""
         self._pause = StandingFinding(record)
         self._writing = asyncio.Lock()
         self._one_writer = threading.Lock()
         self._retry_at = 0.0
 
     async def run(self) -> None:
-        """Writes until cancelled. What was recorded up to then is written before this ends."""
+        """Writes until cancelled, then once more."""
         loop = asyncio.get_running_loop()
         alive_at = 0.0
-        news = asyncio.Event()
-        self.record.when_unwritten(news.set)
+        unwritten = asyncio.Event()
+        self.record.when_unwritten(unwritten.set)
         try:
             await self.flush()
             await asyncio.to_thread(self._look_over)
             while True:
-                await self._until_due(news, within=alive_at - loop.time())
+                await self._until_due(unwritten, within=alive_at - loop.time())
                 await self.flush()
                 if self._opened and loop.time() >= alive_at:
                     alive_at = loop.time() + self.pace.alive
@@ -77,24 +77,24 @@ class RecordKeeper:
             self._writer.touch()
             self._writer.close()
 
-    async def _until_due(self, news: asyncio.Event, *, within: float) -> None:
-        """Until something is to be written, plus a moment for what comes with it; a sign of life is due anyway."""
+    async def _until_due(self, unwritten: asyncio.Event, *, within: float) -> None:
+        """Waits for something to write, plus a moment for what follows, or until the next sign of life is due."""
         with suppress(TimeoutError):
             async with asyncio.timeout(max(within, self.pace.write)):
-                await news.wait()
-        if news.is_set():
+                await unwritten.wait()
+        if unwritten.is_set():
             await asyncio.sleep(self.pace.write)
-        news.clear()
+        unwritten.clear()
 
     async def flush(self) -> None:
-        """Everything recorded so far is on disk when this returns, or was shed."""
+        """Writes everything recorded so far, or drops it."""
         async with self._writing:
             batches = self.record.take_unwritten()
             if batches or not self._opened:
                 self._note(await asyncio.to_thread(self._write, batches))
 
     async def of(self, pod: PodRef | str | None) -> PodRecord | None:
-        """A pod's whole record; `None` asks for the agent's own. None if nothing is known of it."""
+        """A pod's whole record (`pod` None: the agent's own). None if there is none."""
         uid = pod.uid if isinstance(pod, PodRef) else pod or ""
         memory = self.record.of(uid)
         if memory is not None and memory.dropped:
@@ -124,11 +124,11 @@ class RecordKeeper:
             self._pause.over()
         if self._lost:
             lost, self._lost = self._lost, 0
-            self.record.finding(f"the record on disk goes on after {lost} events were left out")
+            self.record.finding(f"the record on disk goes on after {lost} events were dropped")
 
     def _write(self, batches: list[Batch]) -> str:
-        """Blocks; never raises; says why it pauses, or "". A disk that cannot take it costs these events and is left
-        alone for a while. Locked, because a write whose caller was cancelled goes on in its thread."""
+        """Blocks; never raises; returns the reason of a pause, or "". A failed write costs these events and starts a
+        pause. Locked, because a write whose caller was cancelled continues in its thread."""
         with self._one_writer:
             return self._write_alone(batches)
 
@@ -157,7 +157,7 @@ class RecordKeeper:
         return Line(run=self.run_id, pod=pod, events=tuple(batch.events), shed=batch.shed)
 
     def _look_over(self) -> None:
-        """Says once, at the start, what of the history of earlier runs cannot be read."""
+        """Reports once, at the start, the damaged lines of earlier runs."""
         archived = Archive(self.folder).read("")
         if archived is not None and archived.damaged:
             self.record.finding(

@@ -1,4 +1,4 @@
-"""The bounded list of events of one pod: its beginning and its newest part are kept, the middle is shed first."""
+"""The bounded list of a pod's events: it keeps the beginning and the newest part and drops the middle first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PodLog:
         return len(self.head) + len(self.tail)
 
     def append(self, event: Event) -> None:
-        """Adds an event; when full, the oldest after the pod's beginning goes."""
+        """Adds an event; when full, drops the oldest after the beginning."""
         self.unwritten += 1
         if len(self.head) < self.head_size:
             self.head.append(event)
@@ -42,12 +42,12 @@ class PodLog:
         self.tail.append(event)
 
     def keeps_routine(self) -> bool:
-        """Counts a routine wait (probes, the agent's own polling); True while they are still kept one by one."""
+        """Counts a routine wait (probes, the agent's own polling); True while each is kept."""
         self.routine += 1
         return self.routine <= _ROUTINE_KEPT
 
     def is_new(self, finding: FindingMade) -> bool:
-        """False for a finding that was made before."""
+        """False for a finding that already holds."""
         if finding.text in self.findings:
             return False
         if len(self.findings) >= _FINDINGS_KEPT:
@@ -56,18 +56,18 @@ class PodLog:
         return True
 
     def withdraw(self, over: FindingWithdrawn) -> bool:
-        """False for a finding that was not made, or no longer holds anyway."""
+        """False for a finding that does not hold."""
         if over.text not in self.findings:
             return False
         self.findings.discard(over.text)
         return True
 
     def events(self) -> list[Event]:
-        """All that is kept, in the order in which it ended."""
+        """The kept events, in the order of their ends."""
         return [*self.head, *self.tail]
 
     def take_unwritten(self) -> tuple[list[Event], int]:
-        """Events that are to be written now, and how many were shed before they could be."""
+        """The unwritten events, and how many were dropped before they could be written."""
         count, self.unwritten = self.unwritten, 0
         if count == 0:
             return [], 0
@@ -75,7 +75,7 @@ class PodLog:
         return kept, count - len(kept)
 
     def shrink(self) -> int:
-        """Gives up the older half of the newest part; how many events that were."""
+        """Drops the older half of the newest part; returns the number of events."""
         going = len(self.tail) - len(self.tail) // 2
         for _ in range(going):
             self.tail.popleft()

@@ -1,9 +1,9 @@
-"""A finding that stands as long as its cause does: said when it comes or changes, taken back when the cause is gone.
+"""A finding that holds as long as its cause: reported when the cause appears or changes, withdrawn when it ends.
 
 self._trouble = StandingFinding(recorder)
 ...
-self._trouble.is_(f"pods from {url}: {reason}")     # again and again is fine
-self._trouble.over()                                # so is this
+self._trouble.is_(f"pods from {url}: {reason}")     # may be repeated
+self._trouble.over()                                # may be repeated
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class FindingRecorder(Protocol):
-    """The part of `Recorder` that this needs."""
+    """The part of `Recorder` for findings."""
 
     def finding(self, text: str, *, pod: PodRef | None = None) -> None: ...
 
@@ -25,7 +25,7 @@ class FindingRecorder(Protocol):
 
 
 class StandingFinding:
-    """One cause of trouble. `pod` None: of the agent, or of the pod that the task works for."""
+    """One cause of trouble. `pod` None: the pod that the task works for, else the agent."""
 
     __slots__ = ("_pod", "_recorder", "_text")
 
@@ -35,22 +35,21 @@ class StandingFinding:
         self._text = ""
 
     def is_(self, text: str) -> None:
-        """This is wrong now, in place of what was."""
+        """Reports this trouble, in place of an earlier one."""
         if text != self._text:
             self.over()
             self._text = text
         self._recorder.finding(text, pod=self._pod)
 
     def over(self) -> None:
-        """Nothing is wrong any more."""
+        """Withdraws the finding."""
         if self._text:
             self._recorder.withdrawn(self._text, pod=self._pod)
             self._text = ""
 
 
 class StandingFindings(Generic[K]):
-    """Causes of one kind of trouble, told apart by a key (a pod's uid, a container's name). Of those that are over
-    nothing is kept."""
+    """Causes of one kind of trouble, by key (a pod's uid, a container's name). Keeps nothing of ended ones."""
 
     __slots__ = ("_recorder", "_standing")
 
@@ -59,12 +58,12 @@ class StandingFindings(Generic[K]):
         self._standing: dict[K, StandingFinding] = {}
 
     def is_(self, key: K, text: str, *, pod: PodRef | None = None) -> None:
-        """This is wrong with it now, in place of what was. `pod`: as in `StandingFinding`."""
+        """Reports this trouble of the key, in place of an earlier one. `pod`: as in `StandingFinding`."""
         if key not in self._standing:
             self._standing[key] = StandingFinding(self._recorder, pod=pod)
         self._standing[key].is_(text)
 
     def over(self, key: K) -> None:
-        """Nothing is wrong with it any more."""
+        """Withdraws the finding of the key."""
         if (standing := self._standing.pop(key, None)) is not None:
             standing.over()

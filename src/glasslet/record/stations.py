@@ -1,4 +1,4 @@
-"""The stations of a pod's way. Recorder, breakpoints, metrics and documentation all use these names."""
+"""The stations of a pod's way and the kinds of waits. Record, metrics and documentation use these names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Station(StrEnum):
-    """Where a pod stands, in the order it passes through."""
+    """The stations, in the order in which a pod passes through them."""
 
     SEEN = "seen"
     MERGED = "merged"
@@ -27,11 +27,11 @@ class Station(StrEnum):
 
 
 UNUSABLE = "cannot be configured: "
-"""In the detail of a failed station: it is the pod's specification that cannot be had on this node, and why."""
+"""In the detail of a failed station: this node cannot run the pod's specification; the reason follows."""
 
 
 class WaitKind(StrEnum):
-    """What is being waited for."""
+    """The kinds of waits."""
 
     CRI_CALL = "cri_call"
     QUEUE = "queue"

@@ -61,14 +61,14 @@ class RecordClock:
 
 
 class RecordBounds(Struct, frozen=True, kw_only=True):
-    """Bounds in memory, counted in events (300 to 600 bytes each)."""
+    """Bounds in memory, in events (300 to 600 bytes each)."""
 
     head: int = 128
-    """Kept of each pod's beginning."""
+    """Of each pod's beginning."""
     tail: int = 256
-    """Kept of each pod's newest part."""
+    """Of each pod's newest part."""
     total: int = 20_000
-    """Of all pods together; ended pods go first."""
+    """Of all pods together."""
 
 
 class Batch(Struct, frozen=True):
