@@ -147,7 +147,7 @@ async def _listen_to_sources(
         with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
             await cluster.facts.gathered.wait()
     sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
-    await layers.enter_async_context(running(sources | dict(pods.of_api)))
+    await layers.enter_async_context(running({**sources, **(pods.api.services if pods.api is not None else {})}))
 
 
 @asynccontextmanager

@@ -46,13 +46,14 @@ class APIAgent(Agent):
             client=server,
             node_name=NODE,
             deliver=lambda pods: self.desired.update_source(API, pods),
-            on_change=self._changed,
             recorder=self.record,
         )
+        self.api.subscribe(self._changed)
         self.memory = self._memory(memory) if memory else None
         news = self.memory.changed if self.memory is not None else None
         self.manager = StatusManager(recorder=self.record, client=server, pods=self.api, news=news)
         self.workers = PodWorkers(
+            census=self.census,
             services=self.services,
             status=StatusServices(
                 build=status_builder("fake"),
@@ -73,7 +74,7 @@ class APIAgent(Agent):
             views=MirrorViews(
                 static=lambda: [pod for pod in self.desired.all() if is_static(pod)],
                 mirrors=self.api.mirrors,
-                stopping=lambda: {full_name(pod) for pod in self.workers.ending() if is_static(pod)},
+                stopping=lambda: {full_name(pod) for pod in self.census.ending() if is_static(pod)},
                 complete=self.desired.ready,
             ),
             recorder=self.record,
@@ -138,7 +139,7 @@ class APIAgent(Agent):
         )
 
     def _with_status(self, pod: Pod) -> Pod:
-        view = self.workers.view(PodUID(pod.metadata.uid))
+        view = self.census.view(PodUID(pod.metadata.uid))
         return pod if view is None else replace(pod, status=view.status)
 
 

@@ -15,6 +15,7 @@ from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.backoff import BackOffLimits
+from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
@@ -26,6 +27,8 @@ from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
+from glasslet.pods.upkeep.remains import Remains
+from glasslet.pods.wakes import PodWakes
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.request import NodeFacts
 from glasslet.record.store import Record
@@ -36,7 +39,16 @@ from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import UID, update
 from tests.fakes.background import in_background
-from tests.fakes.pod_node import EventLog, FakeCgroups, FakePodFiles, FakeVolumes, NoDevices, StatusBoard
+from tests.fakes.pod_node import (
+    EventLog,
+    FakeCgroups,
+    FakePodFiles,
+    FakeVolumes,
+    NoDevices,
+    Nothing,
+    StatusBoard,
+    no_mounts,
+)
 from tests.fakes.runtime import FakeRuntime
 
 
@@ -123,7 +135,10 @@ class Agent:
             starts=PodStartMetrics(self.registry),
         )
         self.settings = settings or WorkerSettings(limits=BackOffLimits())
+        self.census = PodCensus()
+        self.wakes = PodWakes(self.census)
         self.workers = PodWorkers(
+            census=self.census,
             services=self.services,
             status=StatusServices(
                 build=status_builder("fake"),
@@ -136,8 +151,16 @@ class Agent:
             report=self.report,
             settings=self.settings,
         )
+        self.remains = Remains(
+            census=self.census,
+            desired=Nothing(lambda: self.sources_ready),
+            observed=self.observed,
+            mounted=no_mounts,
+        )
         self.housekeeping = Housekeeping(
-            observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready
+            observed=self.observed,
+            remains=self.remains,
+            stop=self.workers.stop_orphan,
         )
 
     async def _memory_in_use(self, container: ContainerID) -> int | None:
@@ -182,10 +205,10 @@ class Agent:
         await self.until(lambda: set(names) <= set(self.runtime.running(uid)))
 
     async def until_gone(self, uid: str = UID) -> None:
-        await self.until(lambda: not self.workers.knows(PodUID(uid)))
+        await self.until(lambda: not self.census.knows(PodUID(uid)))
 
     async def until_finished(self, uid: str = UID) -> None:
-        await self.until(lambda: isinstance(self.workers.lifecycle(PodUID(uid)), Finished))
+        await self.until(lambda: isinstance(self.census.lifecycle(PodUID(uid)), Finished))
 
     def status(self, uid: str = UID) -> PodStatus:
         return self.statuses.newest(uid)

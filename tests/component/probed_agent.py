@@ -12,7 +12,7 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import HTTPGetAction, Probe
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.api.pod_ref import pod_ref
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
@@ -62,11 +62,12 @@ class ProbedAgent(Agent):
             report=ProbeReport(
                 recorder=self.record, events=self.events, metrics=ProbeMetrics(self.registry), clock=self.clock
             ),
-            on_change=self._on_change,
+            on_change=self.wakes.probed,
             node_ip="192.0.2.1",
             draw=lambda: luck,
         )
         self.workers = PodWorkers(
+            census=self.census,
             services=self.services,
             status=StatusServices(
                 build=self.probes.following(status_builder("fake")),
@@ -78,14 +79,7 @@ class ProbedAgent(Agent):
             report=self.report,
             settings=self.settings,
         )
-        self.housekeeping = Housekeeping(
-            observed=self.observed,
-            workers=self.workers,
-            sources_ready=lambda: self.sources_ready,
-        )
-
-    def _on_change(self, ref: PodRef) -> None:
-        self.workers.probed(ref.uid)
+        self.housekeeping = Housekeeping(observed=self.observed, remains=self.remains, stop=self.workers.stop_orphan)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

@@ -16,6 +16,7 @@ from glasslet.glass.stuck_watch import ProgressWatch
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.files.pod_files import PodFiles
 from glasslet.pods.backoff import BackOffLimits
+from glasslet.pods.census import PodCensus
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.services import PodServices
 from glasslet.pods.settings import WorkerSettings
@@ -23,6 +24,7 @@ from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.upkeep.remains import Remains
+from glasslet.pods.wakes import PodWakes
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit
@@ -47,7 +49,7 @@ from tests.component.probed_agent import FakeMemory
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.inline_threads import InlineThreads
 from tests.fakes.mounts import FakeMounts
-from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices
+from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, no_mounts
 from tests.fakes.probing import FakeProbing
 from tests.fakes.runtime import FakeRuntime
 
@@ -73,6 +75,8 @@ class WholeAgent:
             clock=self.clock,
         )
         self.images = ImageManager(images=self.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.census = PodCensus()
+        self.wakes = PodWakes(self.census)
         self.probes = ProbeManager(
             probing=self.probing,
             results=ProbeResults(),
@@ -80,11 +84,12 @@ class WholeAgent:
             report=ProbeReport(
                 recorder=self.record, events=self.events, metrics=ProbeMetrics(self.registry), clock=self.clock
             ),
-            on_change=lambda ref: self.workers.probed(ref.uid),
+            on_change=self.wakes.probed,
             node_ip="192.0.2.1",
         )
         self.statuses = StatusManager(recorder=self.record)
         self.workers = PodWorkers(
+            census=self.census,
             services=self._services(root),
             status=StatusServices(
                 build=self.probes.following(status_builder("fake")),
@@ -100,21 +105,17 @@ class WholeAgent:
         )
         self.desired = DesiredPods(sources=("file",), clock=self.clock, recorder=self.record)
         self.desired.subscribe(self._deliver)
-        self.housekeeping = Housekeeping(
-            observed=self.observed,
-            workers=self.workers,
-            sources_ready=self.desired.ready,
-            wanted=lambda uid: self.desired.get(uid) is not None,
-        )
+        remains = Remains(census=self.census, desired=self.desired, observed=self.observed, mounted=no_mounts)
+        self.housekeeping = Housekeeping(observed=self.observed, remains=remains, stop=self.workers.stop_orphan)
         self.garbage = GarbageCollector(
             runtime=self.runtime,
             observed=self.observed,
-            pods=Remains(workers=self.workers, sources_ready=self.desired.ready),
+            pods=remains,
             logs=self.files,
             folders=LogFolders(logs),
             report=CollectionReporting(recorder=self.record, clock=self.clock),
         )
-        self.watch = ProgressWatch(workers=self.workers, record=self.record, clock=self.clock)
+        self.watch = ProgressWatch(workers=self.census, record=self.record, clock=self.clock)
 
     def _services(self, root: RootLayout) -> PodServices:
         mounts = FakeMounts()
@@ -158,10 +159,10 @@ class WholeAgent:
     async def until_nothing_is_left(self) -> None:
         """Until no pod has a worker and the runtime holds nothing."""
         for _ in range(600):
-            if not list(self.workers) and not self.runtime.sandboxes and not self.runtime.containers:
+            if not list(self.census) and not self.runtime.sandboxes and not self.runtime.containers:
                 return
             await asyncio.sleep(1)
-        raise AssertionError(f"left: {list(self.workers)}, {list(self.runtime.sandboxes)}")
+        raise AssertionError(f"left: {list(self.census)}, {list(self.runtime.sandboxes)}")
 
     def forget_what_fakes_noted(self) -> None:
         """Fakes keep a log of all that ever happened."""
@@ -173,4 +174,4 @@ class WholeAgent:
 
     def running(self) -> int:
         """Pods that were told to be running."""
-        return sum(view.status.phase == "Running" for view in self.workers.snapshot())
+        return sum(view.status.phase == "Running" for view in self.census.snapshot())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from glasslet.api.container import Container
@@ -28,6 +28,25 @@ class NoDevices:
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
         return ContainerDevices()
+
+
+class Nothing:
+    """Implements `remains.Desired` for updates that tests give to the workers themselves. `told`: whether every source
+    counts as having reported."""
+
+    def __init__(self, told: Callable[[], bool]) -> None:
+        self._told = told
+
+    def ready(self) -> bool:
+        return self._told()
+
+    def get(self, uid: PodUID) -> Pod | None:
+        return None
+
+
+async def no_mounts(uid: PodUID) -> bool:
+    """Nothing is mounted for any pod."""
+    return False
 
 
 class Uncounted:

@@ -66,13 +66,13 @@ async def test_an_unmount_that_hangs_holds_its_pod_only(tmp_path: Path, row: Row
         agent.threads.stuck = {"uid-0", "pod-0"}
         agent.want(*(made(number) for number in (*range(5, 10), *range(20, 25))))
         await asyncio.sleep(180)
-        left = {str(view.pod.metadata.uid) for view in agent.workers.snapshot()}
+        left = {str(view.pod.metadata.uid) for view in agent.census.snapshot()}
         assert left == {f"uid-{number}" for number in (0, *range(5, 10), *range(20, 25))}
         assert agent.running() >= 10
         assert not [c for c in agent.runtime.containers.values() if c.uid == "uid-0" and c.running]
         row.holds("its containers are stopped", "others are removed and started")
         agent.threads.stuck = set()
         await asyncio.sleep(600)
-        assert "uid-0" not in {view.pod.metadata.uid for view in agent.workers.snapshot()}
+        assert "uid-0" not in {view.pod.metadata.uid for view in agent.census.snapshot()}
         assert stays <= set(agent.runtime.containers)
         row.holds("it goes when the kernel lets go", "no restart")

@@ -20,12 +20,15 @@ from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.machine import read_machine
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
+from glasslet.pods.census import PodCensus
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.services import PodServices
 from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
+from glasslet.pods.upkeep.remains import Remains
+from glasslet.pods.wakes import PodWakes
 from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.hostname import pod_hostname
 from glasslet.podspec.pod_level import pod_memory_limit
@@ -41,7 +44,7 @@ from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, up
 from tests.fakes.background import in_background
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import PrivateContainerd
-from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, StatusBoard
+from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, Nothing, StatusBoard, no_mounts
 
 pytestmark = pytest.mark.containerd
 
@@ -87,7 +90,10 @@ class RealAgent:
             devices=NoDevices(),
             node=lambda: node,
         )
+        self.census = PodCensus()
+        self.wakes = PodWakes(self.census)
         self.workers = PodWorkers(
+            census=self.census,
             services=self.services,
             status=self.status_services(root),
             report=Reporting(
@@ -97,7 +103,14 @@ class RealAgent:
         )
         self.sources_ready = False
         self.housekeeping = Housekeeping(
-            observed=self.observed, workers=self.workers, sources_ready=lambda: self.sources_ready
+            observed=self.observed,
+            remains=Remains(
+                census=self.census,
+                desired=Nothing(lambda: self.sources_ready),
+                observed=self.observed,
+                mounted=no_mounts,
+            ),
+            stop=self.workers.stop_orphan,
         )
 
     def status_services(self, root: Path) -> StatusServices:
@@ -130,7 +143,7 @@ class RealAgent:
         return bool(told) and any(c.type == "Ready" and c.status == "True" for c in told[-1].conditions)
 
     def gone(self, uid: str) -> bool:
-        return not self.workers.knows(PodUID(uid))
+        return not self.census.knows(PodUID(uid))
 
     def restarts(self, uid: str) -> list[int]:
         return [status.restart_count for status in self.statuses.newest(uid).container_statuses]
@@ -259,6 +272,6 @@ async def test_orphans_of_an_earlier_agent_are_removed(connection: CRIConnection
     async with running_agent(connection, tmp_path) as agent:
         agent.sources_ready = True
         await agent.observed.synced.wait()
-        await agent.until(lambda: agent.workers.knows(PodUID("uid-orphan")))
+        await agent.until(lambda: agent.census.knows(PodUID("uid-orphan")))
         await agent.until(lambda: agent.gone("uid-orphan"))
         assert await connection.runtime.read_pod(PodUID("uid-orphan")) is None

@@ -78,7 +78,7 @@ class ProbedAgent(RealAgent):
             report=ProbeReport(
                 recorder=self.record, events=self.events, metrics=ProbeMetrics(MetricRegistry()), clock=self.clock
             ),
-            on_change=lambda ref: self.workers.probed(ref.uid),
+            on_change=self.wakes.probed,
             draw=lambda: 0.0,
         )
         return StatusServices(

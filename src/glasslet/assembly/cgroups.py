@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from glasslet.answers.states import WorkerState
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, runs_systemd, usable_cpus
 from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.host.process import set_own_oom_score
+from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import Cgroups
-from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.demand import PodDemands, pod_demand
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.driver import SYSTEMD, choose_driver
@@ -31,8 +30,6 @@ from glasslet.runtime.cri.cgroup_driver import ask_cgroup_driver
 from glasslet.runtime.cri.runtime_service import CRIRuntime
 
 logger = logging.getLogger(__name__)
-
-_ACTIVE = (WorkerState.SYNCING, WorkerState.TERMINATING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str
     return driver
 
 
-def build_cgroup_side(foundation: Foundation, driver: str, workers: Callable[[], PodWorkers]) -> CgroupSide:
+def build_cgroup_side(foundation: Foundation, driver: str, census: PodCensus) -> CgroupSide:
     """Raises CgroupsNotUsable, CgroupSetupFailed."""
     configuration = foundation.configuration
     share = read_node_share(configuration, foundation.machine, foundation.root.root_dir)
@@ -91,7 +88,7 @@ def build_cgroup_side(foundation: Foundation, driver: str, workers: Callable[[],
     layout = classes = pods = None
     if configuration.cgroups_per_qos:
         layout = CgroupLayout(root=parse_name(configuration.cgroup_root), systemd=driver == SYSTEMD)
-        classes = _build_classes(foundation, manager, layout, share, workers)
+        classes = _build_classes(foundation, manager, layout, share, census)
         pods = _build_pods(foundation, manager, layout, classes)
         services["QoS cgroups"] = classes.run
     node = NodeCgroups(
@@ -132,13 +129,9 @@ def _build_classes(
     manager: CgroupManager,
     layout: CgroupLayout,
     share: NodeShare,
-    workers: Callable[[], PodWorkers],
+    census: PodCensus,
 ) -> QoSCgroups:
     demands = PodDemands()
-
-    def active() -> Iterable[Pod]:
-        return (view.pod for view in workers().snapshot() if view.lifecycle in _ACTIVE)
-
     configuration = foundation.configuration
     return QoSCgroups(
         manager=manager,
@@ -150,7 +143,7 @@ def _build_classes(
             memory_for_pods=machine_for_pods(configuration, foundation.machine)["memory"].value(),
             memory_qos=_memory_qos(foundation),
         ),
-        pods=lambda: demands.of(active()),
+        pods=lambda: demands.of(census.active()),
         recorder=foundation.record,
     )
 

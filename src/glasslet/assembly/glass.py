@@ -20,7 +20,7 @@ def build_glass(sides: Sides, pods: PodSide, logs: ContainerLogs) -> GlassSource
     foundation, runtime = sides.foundation, sides.runtime
     containers = ContainerAccess(runtime=runtime.connection.runtime, observed=runtime.observed.get, logs=logs)
     return GlassSource(
-        pods=pods.workers.snapshot,
+        pods=pods.census.snapshot,
         agent=AgentFacts(
             fixed=_agent(sides), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
         ),

@@ -1,25 +1,35 @@
-"""What pods take of the node: volumes, files, cgroups, and the data that goes into them."""
+"""What the work on a pod touches on this node: volumes, files, cgroups, data, images, devices, the runtime."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
+from glasslet.api.object import ContainerID
 from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
 from glasslet.assembly.cluster import build_facts_for_pods
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
-from glasslet.assembly.pod_files import build_pod_files
-from glasslet.assembly.pod_news import PodNews
+from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.runtime_handlers import build_runtime_handlers
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_volumes
+from glasslet.host.files.layout import LogLayout
 from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.mounts.syscalls import Mounts
+from glasslet.pods.census import PodCensus
+from glasslet.pods.resize.allocations import Allocations
+from glasslet.pods.services import PodServices
+from glasslet.pods.wakes import PodWakes
+from glasslet.podspec.hostname import pod_hostname
 from glasslet.resources.node_share import machine_allocatable
+from glasslet.runtime.errors import RuntimeCallError
 from glasslet.volumes.manager import VolumeManager
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodParts:
-    """All of it."""
+    """What pods take of the node, and the data that goes into them."""
 
     files: PodFiles
     volumes: VolumeManager
@@ -28,28 +38,74 @@ class PodParts:
     needs: ConfigurationNeeds
 
 
-def build_pod_parts(sides: Sides, cgroup_driver: str, news: PodNews) -> PodParts:
+def build_pod_parts(sides: Sides, cgroup_driver: str, census: PodCensus, wakes: PodWakes) -> PodParts:
     """Raises CgroupsNotUsable, CgroupSetupFailed."""
     foundation, cluster = sides.foundation, sides.cluster
-    needs = _needs(sides, news)
+    needs = _needs(sides, wakes)
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
     return PodParts(
-        files=build_pod_files(foundation),
+        files=_build_files(foundation),
         volumes=build_volumes(foundation, cluster, needs, configuration),
-        cgroups=build_cgroup_side(foundation, cgroup_driver, lambda: news.workers),
+        cgroups=build_cgroup_side(foundation, cgroup_driver, census),
         configuration=configuration,
         needs=needs,
     )
 
 
-def _needs(sides: Sides, news: PodNews) -> ConfigurationNeeds:
+def build_pod_services(sides: Sides, parts: PodParts, allocations: Allocations) -> PodServices:
+    """What the workers work with."""
+    runtime = sides.runtime
+    return PodServices(
+        runtime=runtime.connection.runtime,
+        observed=runtime.observed,
+        images=runtime.images,
+        volumes=parts.volumes,
+        files=parts.files,
+        cgroups=parts.cgroups.pods,
+        node=parts.needs.node,
+        data=parts.configuration.data,
+        handlers=build_runtime_handlers(sides.foundation, runtime, parts.files),
+        devices=sides.devices.manager,
+        network_error=runtime.conditions.network_error,
+        cgroup_lost=parts.cgroups.lost,
+        allocations=allocations,
+        memory_in_use=partial(_memory_in_use, runtime),
+    )
+
+
+def log_layout(foundation: Foundation) -> LogLayout:
+    """Where logs of pods are."""
+    return LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir)
+
+
+def _build_files(foundation: Foundation) -> PodFiles:
+    return PodFiles(
+        root=foundation.root,
+        logs=log_layout(foundation),
+        hostname=partial(pod_hostname, cluster_domain=foundation.configuration.cluster_domain),
+        threads=foundation.threads,
+        clock=foundation.clock,
+    )
+
+
+def _needs(sides: Sides, wakes: PodWakes) -> ConfigurationNeeds:
     foundation, cluster = sides.foundation, sides.cluster
     return ConfigurationNeeds(
         mounts=Mounts(),
         node=build_facts_for_pods(foundation, sides.runtime, sides.host_ips),
         allocatable_memory=lambda: machine_allocatable(foundation.configuration, foundation.machine)["memory"].value(),
-        on_change=lambda uid: news.workers.refresh(uid),
-        on_change_of_all=lambda: news.workers.refresh_all(),
+        on_change=wakes.refresh,
+        on_change_of_all=wakes.refresh_all,
         annotations=lambda: cluster.node.current().metadata.annotations if cluster is not None else {},
     )
+
+
+async def _memory_in_use(runtime: RuntimeSide, container: ContainerID) -> int | None:
+    try:
+        used = await runtime.connection.runtime.container_stats(container)
+    except RuntimeCallError as error:
+        if error.code == "UNIMPLEMENTED":
+            return None
+        raise
+    return None if used.memory is None else used.memory.usage or used.memory.working_set

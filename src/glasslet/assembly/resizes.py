@@ -1,9 +1,8 @@
-"""In-place resizes, put together: who decides, where it is written down, when it is tried again."""
+"""In-place resizes: who decides, and where it is written down."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
@@ -12,14 +11,9 @@ from glasslet.pods.collaborators import Admit
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.decision import Decision, ResizeRules, decide
 from glasslet.pods.resize.files import ResizeFiles
-from glasslet.pods.workers import PodWorkers
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import swap_limit
 from glasslet.resources.node_share import machine_for_pods
-
-FIRST_RETRY = 30.0
-RETRY = 180.0
-"""Seconds; behaviours.md, resize.first_retry and resize.retry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,26 +22,6 @@ class ResizeSide:
 
     allocations: Allocations
     kept: ResizeFiles
-
-    def services(
-        self, workers: PodWorkers, sources_ready: Callable[[], bool]
-    ) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """What runs of it."""
-        return {"resizes written down": self.kept.run, "waiting resizes": self._retrying(workers, sources_ready)}
-
-    def _retrying(self, workers: PodWorkers, sources_ready: Callable[[], bool]) -> Callable[[], Awaitable[None]]:
-        # Looks again at what waits, now and then.
-        async def run() -> None:
-            pause = FIRST_RETRY
-            while True:
-                await asyncio.sleep(pause)
-                if not sources_ready():
-                    continue
-                pause = RETRY
-                self.allocations.forget_others(tuple(workers))
-                workers.retry_resizes("periodic_retry")
-
-        return run
 
 
 def build_resizes(

@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from glasslet.answers.states import WorkerState
-from glasslet.api.object import PodUID
-from glasslet.api.pod import Pod
-from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.glass import build_glass
@@ -25,7 +21,6 @@ from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, DeviceBooks, PodResources, PodsOfNode
 from glasslet.devices.registration import registration_problem
 from glasslet.devices.unix_server import UnixServer
-from glasslet.exchange.finality import has_ended
 from glasslet.glass.routes import network_routes, socket_routes
 from glasslet.pods.upkeep.pod_counts import pod_counts
 from glasslet.runtime.logs.container_logs import ContainerLogs
@@ -44,9 +39,6 @@ from glasslet.telemetry.metrics.pods import PodCounts
 
 if TYPE_CHECKING:
     from glasslet.host.service_manager import ServiceManager
-
-
-_LIVING = (WorkerState.SYNCING, WorkerState.TERMINATING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +67,7 @@ def find_service_manager(foundation: Foundation, vitals: Vitals) -> ServiceManag
 
 def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
     """The checks of housekeeping and of the socket at which device plugins register."""
-    turned_at, registration = lambda: pods.housekeeping.turned_at, pods.devices.registration
+    turned_at, registration = lambda: pods.upkeep.housekeeping.turned_at, pods.devices.registration
     vitals.add(
         syncloop_check(turned_at, foundation.clock.monotonic, foundation.configuration.sync_frequency),
         HealthCheck("device-plugin", lambda: registration_problem(registration.problem)),
@@ -90,7 +82,7 @@ async def build_servers(sides: Sides, pods: PodSide, stats: NodeStats, vitals: V
     glass = build_glass(sides, pods, logs)
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))
     sources = Sources(
-        pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=_status_of(pods)),
+        pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=pods.census.status),
         logs=logs,
         configz=_configz(foundation),
         metrics=foundation.metrics,
@@ -120,7 +112,7 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
     gates = foundation.loaded.gates
     bucket = TokenBucket(rate=QPS, burst=BURST)
     service = PodResources(
-        pods=PodsOfNode(wanted=pods.desired.all, active=lambda: _active(pods)),
+        pods=PodsOfNode(wanted=pods.desired.all, active=pods.census.active),
         devices=DeviceBooks(pods.devices.manager, pods.devices.offers),
         metrics=foundation.metrics.pod_resources,
         over_limit=lambda: not bucket.take(foundation.clock.monotonic()),
@@ -129,19 +121,6 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
     )
     path = f"{foundation.root.root_dir}/{SOCKET}"
     return UnixServer(path=path, handlers=service.services(), recorder=foundation.record)
-
-
-def _active(pods: PodSide) -> list[Pod]:
-    views = pods.workers.snapshot()
-    return [view.pod for view in views if view.lifecycle in _LIVING and not has_ended(view.status)]
-
-
-def _status_of(pods: PodSide) -> Callable[[PodUID], PodStatus | None]:
-    def status_of(uid: PodUID) -> PodStatus | None:
-        view = pods.workers.view(uid)
-        return view.status if view is not None else None
-
-    return status_of
 
 
 def _https(
@@ -200,6 +179,6 @@ def _counts(runtime: RuntimeSide, pods: PodSide) -> PodCounts:
     return pod_counts(
         runtime.observed.all(),
         desired=pods.desired.all(),
-        syncing=[view.pod for view in pods.workers.snapshot() if view.lifecycle == WorkerState.SYNCING],
-        mirrors=len(pods.api.mirrors() or ()) if pods.api is not None else 0,
+        syncing=pods.census.syncing(),
+        mirrors=len(pods.api.source.mirrors() or ()) if pods.api is not None else 0,
     )

@@ -38,7 +38,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
     )
     views = AgentPods(
         observed=runtime.observed.all,
-        pods=lambda: [view.pod for view in pods.workers.snapshot()],
+        pods=lambda: [view.pod for view in pods.census.snapshot()],
         cgroups=owned,
     )
     booted = boot_time()

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
-from glasslet.answers.states import WorkerState
+from glasslet.api.object import PodUID
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.images import build_image_collection
-from glasslet.assembly.known_pods import KnownPods
-from glasslet.assembly.pod_files import log_layout
-from glasslet.assembly.pod_news import PodNews
-from glasslet.assembly.pod_parts import PodParts
+from glasslet.assembly.pod_parts import PodParts, log_layout
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_claim_usage
 from glasslet.glass.stuck_watch import ProgressWatch
+from glasslet.host.mounts.table import read_mount_table
+from glasslet.pods.census import PodCensus
+from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.upkeep.orphan_folders import OrphanFolders
 from glasslet.pods.upkeep.remains import Remains
+from glasslet.pods.workers import PodWorkers
+from glasslet.record.stations import WaitKind
 from glasslet.resources.orphan_cgroups import OrphanCgroups
 from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
@@ -30,26 +33,27 @@ Services = Mapping[str, Callable[[], Awaitable[None]]]
 class Upkeep:
     """`services` holds everything that runs, also what others need to ask (the other fields)."""
 
+    housekeeping: Housekeeping
     garbage: GarbageCollector
     image_garbage: ImageCollector
     progress: ProgressWatch
     services: Services
 
 
-def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
+def build_upkeep(sides: Sides, parts: PodParts, census: PodCensus, workers: PodWorkers) -> Upkeep:
     """Works on what workers and sources know, so it comes after them."""
     foundation, runtime, cgroups = sides.foundation, sides.runtime, parts.cgroups
-    desired, workers = news.desired, news.workers
-    images = build_image_collection(
-        foundation, runtime, lambda: [view.pod for view in workers.snapshot() if view.lifecycle is WorkerState.SYNCING]
+    remains = Remains(
+        census=census, desired=sides.desired, observed=runtime.observed, mounted=partial(_holds_mounts, foundation)
     )
-    progress = ProgressWatch(workers=workers, record=foundation.record, clock=foundation.clock)
+    housekeeping = Housekeeping(observed=runtime.observed, remains=remains, stop=workers.stop_orphan)
+    images = build_image_collection(foundation, runtime, census.syncing)
+    progress = ProgressWatch(workers=census, record=foundation.record, clock=foundation.clock)
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
-    known = KnownPods(foundation=foundation, observed=runtime.observed, desired=desired, workers=workers)
     garbage = GarbageCollector(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
-        pods=Remains(workers=workers, sources_ready=desired.ready),
+        pods=remains,
         logs=parts.files,
         folders=LogFolders(log_layout(foundation)),
         report=report,
@@ -57,23 +61,30 @@ def build_upkeep(sides: Sides, parts: PodParts, news: PodNews) -> Upkeep:
     )
     folders = OrphanFolders(
         folders=parts.files,
-        pods=known,
-        workers=workers,
+        pods=remains,
+        stop=workers.stop_orphan,
         recorder=foundation.record,
         swept=foundation.metrics.pod_workers.folders_swept,
     )
     services = {
         **cgroups.services,
-        "housekeeping": news.housekeeping.run,
+        "housekeeping": housekeeping.run,
         "garbage collection": garbage.run,
         "image garbage collection": images.run,
         "progress of pods": progress.run,
-        "figures of claims": build_claim_usage(foundation, parts.volumes, workers.snapshot).run,
+        "figures of claims": build_claim_usage(foundation, parts.volumes, census.snapshot).run,
         "orphaned pod folders": folders.run,
     }
     if cgroups.owned is not None:
-        services["orphaned cgroups"] = OrphanCgroups(cgroups=cgroups.owned, pods=known).run
-    return Upkeep(garbage=garbage, image_garbage=images, progress=progress, services=services)
+        services["orphaned cgroups"] = OrphanCgroups(cgroups=cgroups.owned, pods=remains).run
+    return Upkeep(
+        housekeeping=housekeeping, garbage=garbage, image_garbage=images, progress=progress, services=services
+    )
+
+
+async def _holds_mounts(foundation: Foundation, uid: PodUID) -> bool:
+    table = await foundation.threads.run(read_mount_table, on="mount table", kind=WaitKind.CGROUP)
+    return bool(table.at_or_below(foundation.root.pod(uid)))
 
 
 def _limits(foundation: Foundation) -> Limits:

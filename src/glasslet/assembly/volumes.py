@@ -8,7 +8,7 @@ from glasslet.api.pod_ref import pod_ref
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
 from glasslet.assembly.foundation import Foundation
-from glasslet.pods.workers import PodView
+from glasslet.pods.census import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.volumes.account import VolumeAccount

@@ -37,7 +37,7 @@ _POD_ROWS: dict[str, str] = {
     Station.SEEN: "seen, merged, admitted",
     Station.MERGED: "seen, merged, admitted",
     Station.ADMITTED: "seen, merged, admitted",
-    Station.WOKEN: "planned",
+    Station.WOKEN: "seen, merged, admitted",
     Station.PLANNED: "planned",
     Station.STATUS: "status accepted",
 }

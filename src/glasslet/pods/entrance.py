@@ -1,23 +1,24 @@
-"""What lies before a pod's first step: its turn among pods of one name, room on the node, its devices."""
+"""What lies before a pod's first step: admission, its turn among pods of one name, room on the node, its devices."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
-from glasslet.api.pod_ref import PodRef
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.facts import Verdict
-from glasslet.pods.collaborators import WARNING, Devices
+from glasslet.exchange.finality import has_ended
+from glasslet.pods.collaborators import WARNING, Admit, Devices
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.updates import Kill
 from glasslet.record.recorder import Recorder
-from glasslet.record.stations import WaitKind
+from glasslet.record.stations import Station, WaitKind
 
 PREEMPTING = "Preempting"
 PREEMPTED = "Preempted in order to admit critical pod"
@@ -25,18 +26,53 @@ DISRUPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
 _LEAST_WAIT = 10.0
 
 
-class Entrance:
-    """One pod's way in. It may be passed any number of times; what is passed once is open from then on."""
+class Admissions:
+    """Admits pods one after another, each beside those that were admitted before it. One for all workers.
 
-    def __init__(self, *, names: NameQueue, devices: Devices, report: Reporting) -> None:
-        self.victims: tuple[Victim, ...] = ()
-        """Pods that have to end before this one begins."""
+    `beside`: the admitted pods beside one; `preempt` has a pod ended and gives what to wait for; `decided` is called
+    after each decision, for resizes that wait for room."""
+
+    def __init__(
+        self,
+        *,
+        admit: Admit,
+        beside: Callable[[PodUID], Sequence[Pod]],
+        preempt: Callable[[PodUID], Victim],
+        decided: Callable[[], None],
+    ) -> None:
+        self._admit = admit
+        self._beside = beside
+        self._preempt = preempt
+        self.decided = decided
+
+    def decide(self, pod: Pod) -> Rejected | tuple[Victim, ...]:
+        """The refusal, or the pods that now end to make room. Nothing else is admitted meanwhile."""
+        verdict = self._admit(pod, self._beside(pod_ref(pod).uid))
+        if isinstance(verdict, Rejected):
+            return verdict
+        return tuple(self._preempt(uid) for uid in verdict.victims)
+
+
+class Entrance:
+    """One pod's way in: admission, its turn among pods of one name, room, devices. It may be passed any number of
+    times; a stage that is passed stays open."""
+
+    def __init__(
+        self, *, first: Pod, admissions: Admissions, names: NameQueue, devices: Devices, report: Reporting
+    ) -> None:
+        """`first`: the pod as it came."""
+        self.admitted = not needs_admission(first)
+        """The pod holds its share of the node."""
+        self.undecided = not self.admitted
+        """Admission has not decided about the pod yet."""
+        self._admissions = admissions
+        self._victims: tuple[Victim, ...] = ()
         self._names = names
         self._devices: Devices | None = devices
         self._report = report
 
     def queue(self, pod: Pod) -> None:
-        """The pod wants to run: it takes its place among those of its name."""
+        """The pod is to run: it takes its place among those of its name."""
         self._names.enter(pod)
 
     def leave(self, pod: Pod) -> None:
@@ -44,19 +80,36 @@ class Entrance:
         self._names.leave(pod)
 
     async def enter(self, pod: Pod) -> Rejected | None:
-        """Waits until the pod may begin. What it is rejected with, None if it may."""
+        """Waits until the pod may begin; the refusal if it may not."""
+        if not self.admitted and (refusal := await self._get_admitted(pod)) is not None:
+            return refusal
         await self._names.wait_for_turn(pod)
-        await wait_for_room(self.victims, self._report)
-        self.victims = ()
+        await wait_for_room(self._victims, self._report)
+        self._victims = ()
         return await self._get_devices(pod)
 
+    async def _get_admitted(self, pod: Pod) -> Rejected | None:
+        await self._report.hold(Station.ADMITTED)
+        verdict = self._admissions.decide(pod)
+        self.undecided = False
+        if not isinstance(verdict, Rejected):
+            self.admitted, self._victims = True, verdict
+            self._report.recorder.passed(Station.ADMITTED)
+        self._admissions.decided()
+        return verdict if isinstance(verdict, Rejected) else None
+
     async def _get_devices(self, pod: Pod) -> Rejected | None:
-        """The last part of admission: plugins are asked, once in the pod's life. A pod without its devices fails."""
+        """The last part of admission: device plugins are called, once in the pod's life."""
         if self._devices is None:
             return None
         refusal = await self._devices.allocate(pod)
         self._devices = None
         return refusal
+
+
+def needs_admission(pod: Pod) -> bool:
+    """Whether admission decides about this pod. One that has ended or is to end only needs its worker to clear up."""
+    return pod.metadata.deletion_timestamp is None and not has_ended(pod.status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import EventSink, NodeEventSink
 from glasslet.record.recorder import Recorder
+from glasslet.record.stations import Station
 from glasslet.telemetry.metrics.pods import PodWork
 
 
@@ -35,6 +37,35 @@ class StartMetrics(Protocol):
     def started(self, total_seconds: float, *, sli_seconds: float | None, host_network: bool = False) -> None: ...
 
 
+StopAt = Callable[[Station, str], Awaitable[None]]
+"""Called with a station and a container ("" for the pod) before the current pod begins there. The pod goes on when it
+returns."""
+
+
+class _At:
+    """Holds the pod if it is to stop here, then records the station while the body runs."""
+
+    __slots__ = ("_container", "_detail", "_recorded", "_report", "_station")
+
+    def __init__(self, report: Reporting, station: Station, container: str, detail: str) -> None:
+        self._report = report
+        self._station = station
+        self._container = container
+        self._detail = detail
+
+    async def __aenter__(self) -> None:
+        report = self._report
+        if report.stop_at is not None:
+            await report.stop_at(self._station, self._container)
+        self._recorded = report.recorder.station(self._station, container=self._container, detail=self._detail)
+        self._recorded.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._recorded.__exit__(kind, error, trace)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
     """Passed to every verb."""
@@ -46,6 +77,22 @@ class Reporting:
     starts: StartMetrics
     node_events: NodeEventSink = lambda type_, reason, message: None
     """What of a pod's trouble is the node's."""
+    stop_at: StopAt | None = None
+    """None: no pod is held at any station."""
+
+    def at(self, station: Station, *, container: str = "", detail: str = "") -> AbstractAsyncContextManager[None]:
+        """The current pod is at this station while the body runs. It may be held before that."""
+        return _At(self, station, container, detail)
+
+    async def hold(self, station: Station, *, container: str = "") -> None:
+        """Holds the pod if it is to stop before this station."""
+        if self.stop_at is not None:
+            await self.stop_at(station, container)
+
+    async def passed(self, station: Station, *, container: str = "", detail: str = "") -> None:
+        """The current pod passes a station that takes no time of its own. It may be held before that."""
+        await self.hold(station, container=container)
+        self.recorder.passed(station, container=container, detail=detail)
 
     @contextmanager
     def counted(self, work: PodWork) -> Iterator[None]:

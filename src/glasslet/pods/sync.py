@@ -64,6 +64,7 @@ class PodSync:
         self._observed = observed
         self._probes = probes
         self._last_words = last_words
+        self._report = report
         self._recorder = report.recorder
         self._events = report.events
         self._clock = report.clock
@@ -154,7 +155,7 @@ class PodSync:
 
     async def _act(self, memory: PodMemory, found: Plan) -> None:
         self._recorder.decided("plan", actions=[_in_words(action) for action in found.actions])
-        self._recorder.passed(Station.PLANNED)
+        await self._report.passed(Station.PLANNED)
         for failure in await self._executor.run(memory, found.actions):
             self._hold(memory, failure)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 
 from glasslet.pods.collaborators import WARNING, Observed
 from glasslet.pods.executor import Executor
@@ -27,8 +27,9 @@ class PodTeardown:
     async def stop(self, memory: PodMemory, grace: int) -> StepFailed | None:
         """Stops all that runs of the pod within `grace` seconds, and reads what it left to say."""
         try:
-            with self._report.counted(PodWork.KILL), self._stopping(f"grace {grace} s"):
-                await self._executor.stop(memory, grace=grace)
+            async with self._stopping(f"grace {grace} s"):
+                with self._report.counted(PodWork.KILL):
+                    await self._executor.stop(memory, grace=grace)
         except StepFailed as failure:
             self._report.events(memory.ref, WARNING, "FailedKillPod", f"error killing pod: {failure.why}")
             return failure
@@ -46,8 +47,9 @@ class PodTeardown:
     async def clean_up(self, memory: PodMemory) -> StepFailed | None:
         """Gives back what a stopped pod held of the node."""
         try:
-            with self._report.counted(PodWork.TERMINATED), self._stopping("volumes, cgroup"):
-                await self._executor.give_back(memory)
+            async with self._stopping("volumes, cgroup"):
+                with self._report.counted(PodWork.TERMINATED):
+                    await self._executor.give_back(memory)
         except StepFailed as failure:
             return failure
         return None
@@ -55,12 +57,12 @@ class PodTeardown:
     async def remove(self, memory: PodMemory) -> StepFailed | None:
         """Removes all that is left."""
         try:
-            with self._stopping("remains"):
+            async with self._stopping("remains"):
                 await self._executor.remove(memory)
         except StepFailed as failure:
             return failure
-        self._report.recorder.passed(Station.GONE)
+        await self._report.passed(Station.GONE)
         return None
 
-    def _stopping(self, detail: str) -> AbstractContextManager[None]:
-        return self._report.recorder.station(Station.STOPPING, detail=detail)
+    def _stopping(self, detail: str) -> AbstractAsyncContextManager[None]:
+        return self._report.at(Station.STOPPING, detail=detail)

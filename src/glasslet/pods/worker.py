@@ -13,6 +13,7 @@ import asyncio
 from datetime import datetime
 from typing import assert_never
 
+from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.interruption import Interruptible
@@ -46,6 +47,7 @@ from glasslet.pods.sync import PastDeadline, Quiet, RanOut
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
 from glasslet.pods.verbs.grace import termination_grace
 from glasslet.record.recorder import working_for
+from glasslet.record.stations import Station
 from glasslet.telemetry.metrics.pods import PodWork
 
 DEADLINE = "Pod was active on the node longer than the specified deadline"
@@ -75,7 +77,7 @@ class PodWorker:
         """Nothing of the pod runs any more, or ever will."""
         self.again: PodUpdate | None = None
         """The pod was removed and added anew: to be started afresh once this life has ended."""
-        self.entrance = entrance
+        self._entrance = entrance
         self._stages = stages
         self._observed = observed
         self._report = report
@@ -109,8 +111,21 @@ class PodWorker:
         return self._resting.busy_since
 
     @property
-    def occupies(self) -> bool:
+    def pod(self) -> Pod:
+        """The pod as it is to be now."""
+        return self.memory.pod
+
+    @property
+    def holds_room(self) -> bool:
         """Whether the pod counts when another one is admitted."""
+        return self._entrance.admitted and self._is_here()
+
+    @property
+    def waits_for_admission(self) -> bool:
+        """Whether the pod came and admission has not decided about it yet."""
+        return self._entrance.undecided and self._is_here()
+
+    def _is_here(self) -> bool:
         return not self._gone and not self._rejected and not self.stopped.is_set()
 
     @property
@@ -151,6 +166,7 @@ class PodWorker:
     async def run(self) -> None:
         """Leads the pod from where it stands to its end; returns when nothing is left of it."""
         with working_for(self.ref):
+            await self._report.passed(Station.WOKEN)
             try:
                 while await self._next_step():
                     pass
@@ -199,7 +215,7 @@ class PodWorker:
         if isinstance(self.state, Terminated | Finished):
             self.stopped.set()
         if isinstance(self.state, Finished):
-            self.entrance.leave(self.memory.pod)
+            self._entrance.leave(self.memory.pod)
         self._report.recorder.decided(
             f"{type(old).__name__.lower()} -> {type(self.state).__name__.lower()}",
             because=type(event).__name__,
@@ -215,7 +231,7 @@ class PodWorker:
         settled: Quiet | RanOut | PastDeadline = Quiet()
         refusal: Rejected | None = None
         async with self._work:
-            if (refusal := await self.entrance.enter(self.memory.pod)) is None:
+            if (refusal := await self._entrance.enter(self.memory.pod)) is None:
                 with self._report.counted(self._work_kind):
                     waits = self._resting.waits
                     settled = await self._stages.sync.settle(self.memory, self.keeper, self._goes_on, waits.show)

@@ -10,8 +10,8 @@ class Station(StrEnum):
 
     SEEN = "seen"
     MERGED = "merged"
-    ADMITTED = "admitted"
     WOKEN = "woken"
+    ADMITTED = "admitted"
     PLANNED = "planned"
     CGROUP = "cgroup"
     VOLUMES = "volumes"

@@ -1,6 +1,6 @@
 """Pods that the API server wants on this node: a list and a watch on spec.nodeName.
 
-    APISource(client=..., node_name=..., deliver=partial(desired.update_source, API), on_change=..., recorder=...)
+    APISource(client=..., node_name=..., deliver=partial(desired.update_source, API), recorder=...)
 
 Mirrors of static pods are API objects of this node too, but no pods to run: they are kept apart (`mirrors()`), and
 serve as the API's side of the static pods that they show.
@@ -26,7 +26,7 @@ from glasslet.record.stations import WaitKind
 
 class APISource:
     """Owner of the local copy of the node's pods in the API. `deliver` takes all of them whenever something changed;
-    `on_change` hears at once which pod an API object that came, changed or went stands for. Nothing is asked before
+    subscribers hear at once which pod an API object that came, changed or went stands for. Nothing is asked before
     `wait_for_node` returns: admission needs the node object (behaviours.md §1)."""
 
     def __init__(
@@ -35,12 +35,11 @@ class APISource:
         client: APIClient,
         node_name: str,
         deliver: Callable[[list[Pod]], None],
-        on_change: Callable[[PodUID], None],
         recorder: Recorder,
         wait_for_node: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._deliver = deliver
-        self._on_change = on_change
+        self._on_change: list[Callable[[PodUID], None]] = []
         self._recorder = recorder
         self._wait_for_node = wait_for_node
         self._changed = asyncio.Event()
@@ -58,6 +57,10 @@ class APISource:
     def synced(self) -> asyncio.Event:
         """Set once the first list is complete."""
         return self._pods.synced
+
+    def subscribe(self, callback: Callable[[PodUID], None]) -> None:
+        """Calls back with the UID of each pod whose API object came, changed or went."""
+        self._on_change.append(callback)
 
     def api_pod(self, ref: PodRef) -> Pod | None:
         """The API object that shows this pod: itself, or the mirror of a static one. Another pod of the same name is
@@ -87,7 +90,8 @@ class APISource:
 
     def _take(self, change: Change[Pod]) -> None:
         for pod in {stands_for(pod) for pod in (change.old, change.new) if pod is not None}:
-            self._on_change(pod)
+            for callback in self._on_change:
+                callback(pod)
         self._changed.set()
 
 

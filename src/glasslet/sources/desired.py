@@ -8,10 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.api.pod_update import PodUpdate
+from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.clock import Clock
-from glasslet.record.recorder import Recorder
+from glasslet.record.milestones import CREATED
+from glasslet.record.recorder import Recorder, working_for
+from glasslet.record.stations import Station
 from glasslet.sources.merge import Known, Moment, merge
+from glasslet.sources.names import API
 
 _log = logging.getLogger(__name__)
 
@@ -76,9 +79,20 @@ class DesiredPods:
         merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
         self._known[source] = merged.known
         self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
+        for update in merged.updates:
+            self._note(update)
         if merged.updates or tell_anyway:
             for deliver in self._deliver:
                 deliver(merged.updates)
+
+    def _note(self, update: PodUpdate) -> None:
+        with working_for(pod_ref(update.pod)):
+            if update.kind is UpdateKind.ADD:
+                self._recorder.passed(Station.SEEN, detail=update.source)
+            self._recorder.passed(Station.MERGED, detail=update.kind)
+            made = update.pod.metadata.creation_timestamp
+            if update.kind is UpdateKind.ADD and update.source == API and made is not None:
+                self._recorder.observed(CREATED, "", made.isoformat())
 
     def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
         for pod in self._duplicates[source] - duplicates:

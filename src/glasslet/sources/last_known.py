@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -34,6 +34,8 @@ PATIENCE = 5.0
 SETTLE = 1.0
 """Seconds between a change and the write: a burst of changes is one write."""
 RETRY = 10.0
+_OFFERED_EVERYWHERE = "default"
+"""The namespace whose service `kubernetes` every container finds in its environment."""
 _WORDS = {"true": True, "false": False}
 
 
@@ -137,3 +139,9 @@ class LastKnownPods:
             self._file.write(self._now())
         except OSError as error:
             logger.warning("last known pods not written", extra={"path": self._file.path, "error": str(error)})
+
+
+def needed_by(pods: Iterable[Pod], services: Iterable[ServiceAddress]) -> tuple[ServiceAddress, ...]:
+    """The services that environments of these pods may name."""
+    namespaces = {pod.metadata.namespace for pod in pods} | {_OFFERED_EVERYWHERE}
+    return tuple(service for service in services if service.metadata.namespace in namespaces)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.looptime
 async def watched() -> AsyncIterator[tuple[Agent, ProgressWatch]]:
     """An agent under watch."""
     async with running_agent() as agent:
-        watch = ProgressWatch(workers=agent.workers, record=agent.record, clock=agent.clock)
+        watch = ProgressWatch(workers=agent.census, record=agent.record, clock=agent.clock)
         task = asyncio.create_task(watch.run())
         yield agent, watch
         task.cancel()

@@ -138,9 +138,9 @@ async def test_an_orphan_that_is_wanted_again_starts_afresh() -> None:
         agent.add(pod())
         await agent.until_running("main")
     async with running_agent(node) as agent:
-        await agent.until(lambda: agent.workers.knows(PodUID(UID)))
+        await agent.until(lambda: agent.census.knows(PodUID(UID)))
         agent.add(pod())
-        await agent.until(lambda: agent.workers.snapshot())
+        await agent.until(lambda: agent.census.snapshot())
         await agent.until_running("main")
         assert node.runtime.container("main").spec.attempt == 1
 

@@ -156,7 +156,7 @@ async def test_nothing_is_made_or_started_for_a_pod_after_its_removal(moment: in
         await asyncio.sleep(0.001)
         known = dict.fromkeys(node.runtime.containers)
         begun = {c.id for c in node.runtime.containers.values() if c.started_at is not None}
-        while agent.workers.knows(PodUID(one.metadata.uid)):
+        while agent.census.knows(PodUID(one.metadata.uid)):
             now = node.runtime.containers.values()
             assert {c.id for c in now} <= known.keys()
             assert {c.id for c in now if c.started_at is not None} <= begun

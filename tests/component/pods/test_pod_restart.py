@@ -84,7 +84,7 @@ async def test_a_failed_liveness_probe_restarts_the_container() -> None:
         agent.add(pod(container(liveness_probe=probe())))
         await agent.until_running("main")
         agent.outcomes[agent.runtime.container("main").id] = ProbeOutcome(alive=False)
-        agent.workers.wake(PodUID(UID))
+        agent.wakes.wake(PodUID(UID))
         await agent.until(lambda: len(agent.runtime.instances("main")) == 2)
         await agent.until_running("main")
         assert agent.events.of("Killing")[0].message == "Container main failed liveness probe, will be restarted"

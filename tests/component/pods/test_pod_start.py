@@ -149,7 +149,7 @@ async def test_the_next_container_waits_for_the_startup_probe_of_a_sidecar() -> 
         assert agent.runtime.running() == ["side"]
         assert WaitKind.PROBE in {wait.kind for wait in agent.record.live_waits()}
         agent.outcomes[agent.runtime.container("side").id] = ProbeOutcome(started=True)
-        agent.workers.wake(PodUID(UID))
+        agent.wakes.wake(PodUID(UID))
         await agent.until_running("side", "main")
 
 
@@ -303,7 +303,7 @@ async def test_a_pod_waits_for_the_network_unless_it_uses_the_hosts() -> None:
             "network is not ready: network state unknown"
         ]
         agent.network_error = None
-        agent.workers.wake_all(retry=True)
+        agent.wakes.wake_all(retry=True)
         began = agent.clock.monotonic()
         await agent.until_running("main")
         assert agent.clock.monotonic() - began < 0.1

@@ -363,7 +363,7 @@ async def test_the_same_pod_added_again_while_it_stops_starts_afresh_and_counts_
         first = agent.runtime.container("main").id
         agent.remove(one)
         await asyncio.sleep(1)
-        assert isinstance(agent.workers.lifecycle(PodUID(UID)), Terminating)
+        assert isinstance(agent.census.lifecycle(PodUID(UID)), Terminating)
         agent.add(one)
         await agent.until(lambda: agent.runtime.container("main").id != first)
         await agent.until_running("main")

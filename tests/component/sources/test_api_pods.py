@@ -32,7 +32,7 @@ async def test_pod_of_another_node_is_left_alone() -> None:
     async with running(server) as agent:
         server.put("pods", api_pod(nodeName="n2"))
         await asyncio.sleep(60)
-        assert not agent.workers.snapshot()
+        assert not agent.census.snapshot()
 
 
 async def test_deleted_pod_is_stopped_first_and_its_object_goes_last() -> None:

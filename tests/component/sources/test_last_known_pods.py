@@ -37,7 +37,7 @@ async def test_without_a_memory_nobody_looks_after_the_pods_until_the_server_is_
     await left_ready(server, node, "", "web")
     async with running(server, node) as agent:
         await asyncio.sleep(60)
-        assert agent.workers.snapshot() == []
+        assert agent.census.snapshot() == []
         assert node.runtime.running() == ["main"]
 
 
@@ -47,7 +47,7 @@ async def test_recalled_pods_are_adopted_and_no_container_is_made_anew(memory: s
     before = dict(node.runtime.containers)
     async with running(server, node, memory=memory) as agent:
         await asyncio.sleep(60)
-        assert sorted(view.ref.name for view in agent.workers.snapshot()) == ["one", "two"]
+        assert sorted(view.ref.name for view in agent.census.snapshot()) == ["one", "two"]
         assert node.runtime.containers == before
         assert not agent.desired.ready()
 
@@ -99,7 +99,7 @@ async def test_a_pod_that_ends_meanwhile_is_told_and_never_runs_again(memory: st
     server.down = True
     async with running(server, node, memory=memory) as agent:
         await asyncio.sleep(120)
-        assert [view.status.phase for view in agent.workers.snapshot()] in ([], ["Succeeded"])
+        assert [view.status.phase for view in agent.census.snapshot()] in ([], ["Succeeded"])
         server.down = False
         await agent.until(lambda: agent.phase("job") == "Succeeded")
         await asyncio.sleep(20)
@@ -125,7 +125,7 @@ async def test_a_damaged_memory_is_a_finding_and_no_more(memory: str) -> None:
     async with running(server, node, memory=memory) as agent:
         await asyncio.sleep(20)
         assert len(agent.record.findings()) == 1
-        assert agent.workers.snapshot() == []
+        assert agent.census.snapshot() == []
         server.down = False
         await agent.until_ready()
 
@@ -138,4 +138,4 @@ async def test_an_outage_never_empties_the_memory(memory: str) -> None:
             await asyncio.sleep(2)
     async with running(server, node, memory=memory) as agent:
         await asyncio.sleep(20)
-        assert len(agent.workers.snapshot()) == 1
+        assert len(agent.census.snapshot()) == 1

@@ -125,9 +125,9 @@ async def test_replaced_static_pod_counts_as_ending_before_its_worker_has_looked
     """Else whoever looks at mirrors first would take the old one for unwanted, and the pod still runs."""
     async with running(FakeAPIServer(), static=[static()]) as agent:
         await agent.until_ready(NAME)
-        assert agent.workers.ending() == []
+        assert agent.census.ending() == []
         agent.static(static(activeDeadlineSeconds=1000))
-        assert [pod.metadata.uid for pod in agent.workers.ending()] == [static().metadata.uid]
+        assert [pod.metadata.uid for pod in agent.census.ending()] == [static().metadata.uid]
 
 
 async def test_mirror_that_an_earlier_agent_made_is_kept() -> None:
@@ -155,7 +155,7 @@ async def test_mirror_is_never_run_as_a_pod() -> None:
     async with running(FakeAPIServer(), static=[static()]) as agent:
         await agent.until_ready(NAME)
         await asyncio.sleep(60)
-        assert [view.source for view in agent.workers.snapshot()] == ["file"]
+        assert [view.source for view in agent.census.snapshot()] == ["file"]
         assert len(agent.desired.all()) == 1
 
 

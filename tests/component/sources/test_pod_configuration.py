@@ -58,7 +58,7 @@ class ClusterData:
 
     def _changed(self, uid: PodUID) -> None:
         assert self.agent is not None
-        self.agent.workers.refresh(uid)
+        self.agent.wakes.refresh(uid)
 
     def register(self, pod: Pod) -> None:
         self.objects.register(pod)
@@ -171,7 +171,7 @@ async def test_a_server_that_does_not_answer_keeps_no_container_from_its_restart
         agent.add(needs())
         await agent.until_running("main")
         agent.node.volumes.takes = 10_000.0
-        agent.workers.refresh(PodUID(UID))
+        agent.wakes.refresh(PodUID(UID))
         await agent.until(lambda: agent.container().restart_count == 2)
         assert agent.clock.monotonic() < 60
 
@@ -181,7 +181,7 @@ async def test_volumes_that_cannot_be_brought_up_to_date_are_told_and_the_pod_ru
         agent.add(needs())
         await agent.until_running("main")
         agent.node.volumes.problem = 'MountVolume.SetUp failed for volume "v" : secret "db" not found'
-        agent.workers.refresh(PodUID(UID))
+        agent.wakes.refresh(PodUID(UID))
         await asyncio.sleep(1)
         (event,) = agent.events.of("FailedMount")
         assert event.message == agent.node.volumes.problem

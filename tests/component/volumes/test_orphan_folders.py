@@ -38,8 +38,11 @@ class Known:
     def all_known(self) -> bool:
         return self.ready
 
+    def content_removable(self, uid: PodUID) -> bool:
+        return not self._agent.census.knows(uid)
+
     def alive(self, uid: PodUID) -> bool:
-        return uid in self.wanted or self._agent.workers.knows(uid)
+        return uid in self.wanted or self._agent.census.knows(uid)
 
 
 class World:
@@ -56,7 +59,7 @@ class World:
         self.folders = OrphanFolders(
             folders=files,
             pods=self.known,
-            workers=self.agent.workers,
+            stop=self.agent.workers.stop_orphan,
             recorder=self.agent.record,
             swept=lambda found, left: self.sweeps.append((found, left)),
         )

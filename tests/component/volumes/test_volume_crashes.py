@@ -61,8 +61,11 @@ class OtherPods:
     def all_known(self) -> bool:
         return self._agent.observed.synced.is_set()
 
+    def content_removable(self, uid: PodUID) -> bool:
+        return not self._agent.census.knows(uid)
+
     def alive(self, uid: PodUID) -> bool:
-        return self._agent.workers.knows(uid) or self._agent.observed.get(uid) is not None
+        return self._agent.census.knows(uid) or self._agent.observed.get(uid) is not None
 
 
 @asynccontextmanager
@@ -70,7 +73,7 @@ async def agent_on(machine: Machine, runtime: FakeRuntime, steps: Steps) -> Asyn
     files = machine.files(steps)
     node = Node(runtime=runtime, volumes=cast(FakeVolumes, machine.volumes(steps)), files=cast(FakePodFiles, files))
     agent = Agent(node)
-    folders = OrphanFolders(folders=files, pods=OtherPods(agent), workers=agent.workers, recorder=agent.record)
+    folders = OrphanFolders(folders=files, pods=OtherPods(agent), stop=agent.workers.stop_orphan, recorder=agent.record)
 
     async def run() -> None:
         async with asyncio.TaskGroup() as group:
@@ -89,7 +92,7 @@ async def live(agent: Agent, machine: Machine, steps: Steps) -> bool:
         return False
     assert_complete(machine)
     agent.remove(with_volumes())
-    await agent.until(lambda: steps.dead or not (machine.pods() or agent.workers.knows(PodUID(UID))), PATIENCE, 0.1)
+    await agent.until(lambda: steps.dead or not (machine.pods() or agent.census.knows(PodUID(UID))), PATIENCE, 0.1)
     return True
 
 

@@ -1,4 +1,4 @@
-"""Pods that the runtime holds and nobody wants: they are stopped and removed."""
+"""Pods that the runtime holds and no source wants: they are stopped and removed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import logging
 import time
 from collections.abc import Callable
 
-from glasslet.api.object import PodUID
 from glasslet.pods.collaborators import Observed
-from glasslet.pods.workers import PodWorkers
+from glasslet.pods.upkeep.remains import Remains
+from glasslet.runtime.model import ObservedPod
 
 logger = logging.getLogger(__name__)
 
@@ -18,21 +18,12 @@ PERIOD = 2.0
 
 
 class Housekeeping:
-    """Finds orphans. `sources_ready`: every source has told all its pods; before that, nothing is an orphan.
-    `wanted`: a source wants the pod, though its worker may still have to be told."""
+    """Finds orphans; `stop` takes each of them."""
 
-    def __init__(
-        self,
-        *,
-        observed: Observed,
-        workers: PodWorkers,
-        sources_ready: Callable[[], bool],
-        wanted: Callable[[PodUID], bool] = lambda uid: False,
-    ) -> None:
+    def __init__(self, *, observed: Observed, remains: Remains, stop: Callable[[ObservedPod], None]) -> None:
         self._observed = observed
-        self._workers = workers
-        self._sources_ready = sources_ready
-        self._wanted = wanted
+        self._remains = remains
+        self._stop = stop
         self.turned_at = time.monotonic()
         """Monotonic seconds of the last look: that of the health check `syncloop`."""
 
@@ -45,10 +36,10 @@ class Housekeeping:
             await asyncio.sleep(PERIOD)
 
     def tidy(self) -> None:
-        """Has every orphan stopped, 1 s of grace each, and removed."""
-        if not self._sources_ready() or not self._observed.synced.is_set():
+        """Has every orphan stopped, with 1 s of grace, and removed."""
+        if not self._remains.all_known():
             return
         for pod in self._observed.all():
-            if not self._workers.knows(pod.uid) and not self._wanted(pod.uid):
+            if self._remains.content_removable(pod.uid) and not self._remains.wanted(pod.uid):
                 logger.info("orphaned pod", extra={"pod": f"{pod.namespace}/{pod.name}", "uid": pod.uid})
-                self._workers.stop_orphan(pod)
+                self._stop(pod)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.pods.workers import PodWorkers
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.model import ObservedPod
 
@@ -36,7 +35,10 @@ class Pods(Protocol):
         """Every source has told all its pods, and the runtime what it runs: before that, nothing is an orphan."""
 
     def alive(self, uid: PodUID) -> bool:
-        """Somebody wants the pod, works on it, or something of it runs."""
+        """Whether a source wants the pod, a worker has it, or the runtime holds something of it."""
+
+    def content_removable(self, uid: PodUID) -> bool:
+        """Whether no worker has the pod."""
 
 
 class OrphanFolders:
@@ -47,13 +49,13 @@ class OrphanFolders:
         *,
         folders: Folders,
         pods: Pods,
-        workers: PodWorkers,
+        stop: Callable[[ObservedPod], None],
         recorder: Recorder,
         swept: Callable[[int, int], None] = lambda found, left: None,
     ) -> None:
         self._folders = folders
         self._pods = pods
-        self._workers = workers
+        self._stop = stop
         self._recorder = recorder
         self._swept = swept
         self._in_hand: set[PodUID] = set()
@@ -70,14 +72,14 @@ class OrphanFolders:
         if not self._pods.all_known():
             return
         found = set(self._folders.uids_on_disk())
-        left = {uid for uid in self._in_hand & found if self._workers.knows(uid)}
+        left = {uid for uid in self._in_hand & found if not self._pods.content_removable(uid)}
         self._tell(left)
         self._in_hand &= left
         for uid in found - left:
             if not self._pods.alive(uid) and (ref := self._folders.whose(uid)) is not None:
                 logger.info("orphaned pod folder", extra={"podUID": uid, "pod": str(ref)})
                 self._in_hand.add(uid)
-                self._workers.stop_orphan(ObservedPod(uid=uid, name=ref.name, namespace=ref.namespace))
+                self._stop(ObservedPod(uid=uid, name=ref.name, namespace=ref.namespace))
         self._swept(len(self._in_hand), len(left))
 
     def _tell(self, left: set[PodUID]) -> None:

@@ -13,7 +13,7 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.collaborators import ConfigurationData, Images
 from glasslet.pods.failures import Retry, StepFailed
 from glasslet.pods.memory import PodMemory
-from glasslet.record.recorder import Recorder
+from glasslet.pods.reporting import Reporting
 from glasslet.record.stations import Station
 from glasslet.runtime.model import Image
 from glasslet.runtime.spec import SandboxSpec
@@ -22,14 +22,14 @@ from glasslet.runtime.spec import SandboxSpec
 class ContainerImages:
     """Brings them onto the node."""
 
-    def __init__(self, *, images: Images, data: ConfigurationData, recorder: Recorder) -> None:
+    def __init__(self, *, images: Images, data: ConfigurationData, report: Reporting) -> None:
         self._images = images
         self._data = data
-        self._recorder = recorder
+        self._report = report
 
     async def own(self, memory: PodMemory, container: Container, sandbox: SandboxSpec) -> Image:
         """The container's own image. Raises StepFailed."""
-        with self._recorder.station(Station.IMAGE, container=container.name, detail=container.image):
+        async with self._report.at(Station.IMAGE, container=container.name, detail=container.image):
             auths = await self._data.credentials(memory.pod, container.image)
             ask_plugins = partial(self._data.plugin_credentials, memory.pod, container.image)
             found = await self._images.ensure(

@@ -40,6 +40,7 @@ class SandboxCreator:
         self._node = node
         self._handlers = handlers
         self._network_error = network_error
+        self._report = report
         self._recorder = report.recorder
         self._events = report.events
         self._metrics = report.work
@@ -47,7 +48,7 @@ class SandboxCreator:
 
     async def create(self, memory: PodMemory, attempt: int) -> None:
         """Runs the sandbox with this attempt. Raises StepFailed."""
-        with self._recorder.station(Station.SANDBOX, detail=f"attempt {attempt}"):
+        async with self._report.at(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
             self._refuse_claims(memory)
             own_users = memory.pod.spec.host_users is False

@@ -12,7 +12,7 @@ from msgspec import Struct
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.pods.collaborators import NORMAL, WARNING, Observed
 from glasslet.pods.planner import Role
 from glasslet.pods.reporting import Reporting
@@ -46,6 +46,7 @@ class ContainerKiller:
         self._runtime = runtime
         self._observed = observed
         self._hooks = hooks
+        self._report = report
         self._recorder = report.recorder
         self._events = report.events
         self._clock = report.clock
@@ -54,20 +55,22 @@ class ContainerKiller:
         """Runs the preStop hook, waits for the turn, stops the container, reads it. Raises RuntimeCallError."""
         ref, name = pod_ref(one.pod), one.container.name
         self._events(ref, NORMAL, "Killing", one.message, one.role.field_path(name))
-        with (
-            working_for(ref, container=name),
-            self._recorder.station(Station.STOPPING, container=name, detail=one.message),
-        ):
-            left = one.grace - await self._pre_stop(one)
-            if turn is not None and left > 0:
-                left -= await self._wait_for(turn, left, name)
-            left = max(left, MIN_CONTAINER_GRACE)
-            until = self._clock.now() + timedelta(seconds=left)
-            wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
-            with self._observed.changing(ref.uid, one.id):
-                with wait, suppress(NotFound):
-                    await self._runtime.stop_container(one.id, left)
-                await self._observed.refresh_container(ref, one.id)
+        with working_for(ref, container=name):
+            async with self._report.at(Station.STOPPING, container=name, detail=one.message):
+                await self._stop(one, turn, ref)
+
+    async def _stop(self, one: Condemned, turn: Turn | None, ref: PodRef) -> None:
+        name = one.container.name
+        left = one.grace - await self._pre_stop(one)
+        if turn is not None and left > 0:
+            left -= await self._wait_for(turn, left, name)
+        left = max(left, MIN_CONTAINER_GRACE)
+        until = self._clock.now() + timedelta(seconds=left)
+        wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
+        with self._observed.changing(ref.uid, one.id):
+            with wait, suppress(NotFound):
+                await self._runtime.stop_container(one.id, left)
+            await self._observed.refresh_container(ref, one.id)
 
     async def _pre_stop(self, one: Condemned) -> int:
         """Runs the hook; the whole seconds it took. A hook that outlasts the grace is abandoned, not killed."""

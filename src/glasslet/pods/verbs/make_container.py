@@ -74,13 +74,14 @@ class ContainerMaker:
     ) -> None:
         self._runtime = runtime
         self._observed = observed
-        self._images = ContainerImages(images=images, data=data, recorder=report.recorder)
+        self._images = ContainerImages(images=images, data=data, report=report)
         self._data = data
         self._devices = devices
         self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
         self._node = node
+        self._report = report
         self._recorder = report.recorder
         self._events = report.events
         self._clock = report.clock
@@ -99,7 +100,7 @@ class ContainerMaker:
         if attempt is None:
             logged = self._files.last_attempt(memory.ref, action.name)
             attempt = 0 if logged is None else logged + 1
-        with self._recorder.station(Station.CREATED, container=action.name, detail=f"attempt {attempt}"):
+        async with self._report.at(Station.CREATED, container=action.name, detail=f"attempt {attempt}"):
             try:
                 spec = await self._spec(memory, action, _Made(home, image, volumes, attempt))
                 return await self._create(home, spec)

@@ -30,7 +30,7 @@ class PodPreparer:
         self._files = files
         self._cgroups = cgroups
         self._handlers = handlers
-        self._recorder = report.recorder
+        self._report = report
         self._events = report.events
         self._clock = report.clock
 
@@ -38,7 +38,7 @@ class PodPreparer:
         """Makes everything and notes it in `memory`. Raises StepFailed."""
         pod, ref = memory.pod, memory.ref
         self._data.register(pod)
-        with self._recorder.station(Station.CGROUP):
+        async with self._report.at(Station.CGROUP):
             try:
                 memory.cgroup_parent = await self._cgroups.ensure(pod)
             except OSError as error:
@@ -47,7 +47,7 @@ class PodPreparer:
                 )
                 why = f"the pod's cgroup could not be made: {error.strerror or error}"
                 raise StepFailed(POD_LEVEL, why) from error
-        with self._recorder.station(Station.VOLUMES):
+        async with self._report.at(Station.VOLUMES):
             try:
                 await self._files.prepare(pod)
             except OSError as error:

@@ -42,6 +42,7 @@ class ContainerStarter:
         self._post_start = post_start
         self._files = files
         self._allocations = allocations
+        self._report = report
         self._recorder = report.recorder
         self._events = report.events
 
@@ -73,7 +74,7 @@ class ContainerStarter:
 
     async def _start(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> None:
         path = action.role.field_path(action.name)
-        with self._recorder.station(Station.STARTED, container=action.name):
+        async with self._report.at(Station.STARTED, container=action.name):
             try:
                 await self._runtime.start_container(instance)
             except RuntimeCallError as error:
