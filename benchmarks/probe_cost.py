@@ -144,9 +144,10 @@ async def measure(probe: Probe, *, pods: int, seconds: float) -> tuple[int, floa
         on_change=changed.append,
     )
     task = asyncio.create_task(manager.run())
-    build = manager.following(status_builder("none"))
+    build = status_builder("none")
     for number in range(pods):
-        build(facts(number, probe))
+        seen = manager.begin(facts(number, probe))
+        manager.follow(seen, build(seen))
     await asyncio.sleep(probe.period_seconds * 1.5)
     gc.collect()
     done = sum(len(results.last(PodRef("default", f"p{n}", PodUID(f"uid-{n}")))) for n in range(pods))

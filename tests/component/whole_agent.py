@@ -92,7 +92,8 @@ class WholeAgent:
             census=self.census,
             services=self._services(root),
             status=StatusServices(
-                build=self.probes.following(status_builder("fake")),
+                build=status_builder("fake"),
+                follower=self.probes,
                 publish=self.statuses.publish,
                 probes=self.probes.outcomes,
                 host_ips=lambda: ("192.0.2.1",),

@@ -82,7 +82,8 @@ class ProbedAgent(RealAgent):
             draw=lambda: 0.0,
         )
         return StatusServices(
-            build=self.probes.following(status_builder("containerd")),
+            build=status_builder("containerd"),
+            follower=self.probes,
             publish=self.statuses.publish,
             probes=self.probes.outcomes,
             host_ips=lambda: (),

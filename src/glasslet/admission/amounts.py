@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from glasslet.api.pod import Pod
-from glasslet.api.quantity import Quantity
+from glasslet.api.quantity import ZERO, Quantity
 from glasslet.podspec.pod_level import pod_requests
 
 
@@ -13,8 +11,8 @@ def requested(pod: Pod) -> dict[str, int]:
     """The pod's requests with its overhead, by resource."""
     total = pod_requests(pod)
     for name, quantity in pod.spec.overhead.items():
-        total[name] = total.get(name, Decimal(0)) + quantity.amount
-    return {name: counted(name, Quantity(amount)) for name, amount in total.items()}
+        total[name] = total.get(name, ZERO) + quantity
+    return {name: counted(name, amount) for name, amount in total.items()}
 
 
 def counted(resource: str, quantity: Quantity) -> int:

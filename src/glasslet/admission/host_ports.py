@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from glasslet.admission.candidate import Candidate, predicate_failed
 from glasslet.api.pod import Pod
+from glasslet.api.restarts import is_sidecar
 from glasslet.exchange.admission import Rejected
 
 _ANY = "0.0.0.0"
@@ -27,7 +28,7 @@ def host_ports_rule(candidate: Candidate) -> Rejected | None:
 
 def host_ports(pod: Pod) -> Iterator[Port]:
     """Host ports of everything that runs during the whole life of the pod."""
-    sidecars = (c for c in pod.spec.init_containers if c.restart_policy == "Always")
+    sidecars = (c for c in pod.spec.init_containers if is_sidecar(c))
     for container in (*sidecars, *pod.spec.containers):
         for port in container.ports:
             if port.host_port > 0:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from glasslet.api.container import Container, ResourceRequirements
+from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import PodSpec
 from glasslet.api.quantity import Quantity
+from glasslet.api.restarts import is_sidecar
 
 Amounts = dict[str, Quantity]
 
 
-def is_sidecar(container: Container) -> bool:
-    """An init container that keeps running (restartPolicy Always)."""
-    return container.restart_policy == "Always"
-
-
 def total_requests(spec: PodSpec) -> Amounts:
-    """Requests of all containers; pod-level resources and overhead are not looked at."""
+    """Requests of all containers, without pod-level resources and overhead."""
     return _total(spec, lambda resources: resources.requests)
 
 

@@ -1,13 +1,21 @@
-"""Whether a container that ended is started again: its own rules by exit code (KEP-5307), its own policy, the pod's."""
+"""Whether a container that ended is started again: its own rules by exit code (KEP-5307), its own policy, the pod's.
+
+An init container whose own policy is Always is a sidecar (KEP-753): it runs beside the regular ones.
+"""
 
 from __future__ import annotations
 
-from glasslet.api.container import Container, ContainerRestartRule
+from glasslet.api.container import Container, ContainerRestartRule, EphemeralContainer
 from glasslet.api.pod import PodSpec
 
 
+def is_sidecar(container: Container | EphemeralContainer) -> bool:
+    """Whether an init container is a sidecar. Of a regular container the field means its own restart policy only."""
+    return isinstance(container, Container) and container.restart_policy == "Always"
+
+
 def policy_of(container: Container, spec: PodSpec) -> str:
-    """The container's own policy, or else the pod's. Of a running container nothing else counts."""
+    """The container's own policy, or else the pod's."""
     return container.restart_policy or spec.restart_policy
 
 

@@ -51,9 +51,10 @@ def build_status_services(
             api.mirrors.wake()
 
     return StatusServices(
-        build=probes.following(build),
+        build=build,
         publish=statuses.publish,
         probes=probes.outcomes,
+        follower=probes,
         # Only an API server has a use for the node's address; a standalone kubelet leaves it out.
         host_ips=cluster.node.host_ips if cluster is not None else tuple,
         finished=finished,

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
-from glasslet.api.pod_resources import is_sidecar
 from glasslet.api.pod_status import ContainerStatus, PodStatus
-from glasslet.api.restarts import restarts_after
+from glasslet.api.restarts import is_sidecar, restarts_after
 from glasslet.exchange.facts import StatusFacts
 
 ENDED: Final = ("Succeeded", "Failed")

@@ -9,6 +9,7 @@ from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, Po
 from glasslet.answers.states import ContainerKind, Rule
 from glasslet.answers.why import VerdictAnswer
 from glasslet.api.pod_status import ContainerStatus
+from glasslet.api.restarts import is_sidecar
 from glasslet.glass.timeline import moment, newest
 from glasslet.glass.verdicts.judge import is_settled
 from glasslet.glass.verdicts.situation import Situation
@@ -22,7 +23,7 @@ def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
     """One line of `ps`. Ready counts regular containers and sidecars, as kubectl does."""
     meta = it.pod.metadata
     counted = [status for status, kind in it.statuses() if kind not in (ContainerKind.INIT, ContainerKind.EPHEMERAL)]
-    sidecars = sum(1 for c in it.pod.spec.init_containers if c.restart_policy == "Always")
+    sidecars = sum(1 for c in it.pod.spec.init_containers if is_sidecar(c))
     return PodRow(
         namespace=meta.namespace,
         name=meta.name,
@@ -143,7 +144,7 @@ def _planned(it: Situation) -> tuple[ContainerRow, ...]:
     """The containers of a specification that has no status yet."""
     rows = []
     for container in it.pod.spec.init_containers:
-        kind = ContainerKind.SIDECAR if container.restart_policy == "Always" else ContainerKind.INIT
+        kind = ContainerKind.SIDECAR if is_sidecar(container) else ContainerKind.INIT
         rows.append(ContainerRow(name=container.name, kind=kind, image=container.image, state="unknown"))
     rows += [
         ContainerRow(name=container.name, kind=ContainerKind.MAIN, image=container.image, state="unknown")

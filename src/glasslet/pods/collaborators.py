@@ -210,6 +210,17 @@ StatusBuilder = Callable[[StatusFacts], PodStatus]
 Publish = Callable[[Pod, PodStatus], None]
 """Takes a pod's newest status; called only when it changed."""
 
+
+class StatusFollower(Protocol):
+    """Follows each status as it is built (`probes`)."""
+
+    def begin(self, facts: StatusFacts) -> StatusFacts:
+        """The facts, with what is known of container instances that are new."""
+
+    def follow(self, facts: StatusFacts, status: PodStatus) -> None:
+        """This status was built from these facts."""
+
+
 ProbeOutcomes = Callable[[PodRef], Mapping[ContainerID, ProbeOutcome]]
 """What the probes of a pod say now, by container instance."""
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from glasslet.api.container import Container
+from glasslet.api.restarts import is_sidecar
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.backoff import BackOffLimits, back_off_key, restarted
 from glasslet.pods.failures import StepFailed, runtime_failed
@@ -26,7 +27,6 @@ from glasslet.pods.planner import (
     StartContainer,
     StopOldSandbox,
 )
-from glasslet.pods.planner.sidecars import is_sidecar
 from glasslet.pods.reporting import WorkMetrics
 from glasslet.pods.resize.resizer import PodResizer
 from glasslet.pods.verbs.create_sandbox import SandboxCreator

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod, PodSpec
-from glasslet.api.quantity import Quantity
-from glasslet.podspec.pod_level import Amounts, pod_level_limit, pod_limits, pod_requests
+from glasslet.api.quantity import ZERO
+from glasslet.podspec.pod_level import pod_level_limit, pod_limits, pod_requests
 from glasslet.podspec.qos import qos_class
 from glasslet.resources.kernel_amounts import page_size
 from glasslet.resources.pod_limits import PodDemand
-
-_NONE = Decimal(0)
 
 
 def pod_demand(pod: Pod) -> PodDemand:
@@ -21,17 +18,17 @@ def pod_demand(pod: Pod) -> PodDemand:
     added to it."""
     requests, limits = pod_requests(pod), pod_limits(pod)
     for name, quantity in pod.spec.overhead.items():
-        requests[name] = requests.get(name, _NONE) + quantity.amount
+        requests[name] = requests.get(name, ZERO) + quantity
         if limits.get(name):
-            limits[name] += quantity.amount
+            limits[name] += quantity
     return PodDemand(
         uid=pod.metadata.uid,
         qos=qos_class(pod),
-        cpu_request=_amount(requests, "cpu").milli_value(),
-        memory_request=_amount(requests, "memory").value(),
-        cpu_limit=_amount(limits, "cpu").milli_value() if _is_limited(pod, "cpu") else None,
-        memory_limit=_amount(limits, "memory").value() if _is_limited(pod, "memory") else None,
-        huge_pages={size: _amount(requests, name).value() for name in requests if (size := page_size(name))},
+        cpu_request=requests.get("cpu", ZERO).milli_value(),
+        memory_request=requests.get("memory", ZERO).value(),
+        cpu_limit=limits.get("cpu", ZERO).milli_value() if _is_limited(pod, "cpu") else None,
+        memory_limit=limits.get("memory", ZERO).value() if _is_limited(pod, "memory") else None,
+        huge_pages={size: amount.value() for name, amount in requests.items() if (size := page_size(name))},
     )
 
 
@@ -50,10 +47,6 @@ class PodDemands:
                 known = pod.spec, pod_demand(pod)
             self._known[pod.metadata.uid] = known
         return [demand for _, demand in self._known.values()]
-
-
-def _amount(amounts: Amounts, resource: str) -> Quantity:
-    return Quantity(amounts.get(resource, _NONE))
 
 
 def _is_limited(pod: Pod, resource: str) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from decimal import Decimal
-
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
-from glasslet.api.quantity import Quantity
-
-Amounts = dict[str, Decimal]
+from glasslet.api.pod_resources import Amounts, total_limits, total_requests
+from glasslet.api.quantity import ZERO, Quantity
 
 
 def is_pod_level(resource: str) -> bool:
@@ -36,8 +32,8 @@ def pod_level_limit(pod: Pod, resource: str) -> Quantity | None:
 
 
 def container_requests(pod: Pod) -> Amounts:
-    """What the containers ask for together, whatever the pod as a whole asks for."""
-    return _effective(pod, lambda c: c.resources.requests)
+    """The requests of all containers together, whatever the pod as a whole requests."""
+    return total_requests(pod.spec)
 
 
 def pod_requests(pod: Pod) -> Amounts:
@@ -45,15 +41,15 @@ def pod_requests(pod: Pod) -> Amounts:
     container needs beside the sidecars started before it; pod-level requests replace it resource by resource."""
     total = container_requests(pod)
     if pod.spec.resources is not None:
-        total.update({n: q.amount for n, q in pod.spec.resources.requests.items() if is_pod_level(n)})
+        total.update({n: q for n, q in pod.spec.resources.requests.items() if is_pod_level(n)})
     return total
 
 
 def pod_limits(pod: Pod) -> Amounts:
     """What the pod may use at most, without overhead, by the same rule. A container without a limit adds nothing."""
-    total = _effective(pod, lambda c: c.resources.limits)
+    total = total_limits(pod.spec)
     if pod.spec.resources is not None:
-        total.update({n: q.amount for n, q in pod.spec.resources.limits.items() if is_pod_level(n)})
+        total.update({n: q for n, q in pod.spec.resources.limits.items() if is_pod_level(n)})
     return total
 
 
@@ -64,48 +60,10 @@ def pod_memory_limit(pod: Pod) -> int:
     every = (*pod.spec.containers, *pod.spec.init_containers)
     if own is None and not all(_limited(c) for c in every):
         return 0
-    limit = pod_limits(pod).get("memory", Decimal(0))
-    if limit <= 0:
-        return 0
-    overhead = pod.spec.overhead.get("memory")
-    return Quantity(limit + (overhead.amount if overhead is not None else 0)).value()
-
-
-def is_sidecar(pod: Pod, container: Container) -> bool:
-    """An init container that is restarted and runs beside the regular ones."""
-    return container.restart_policy == "Always" and any(c.name == container.name for c in pod.spec.init_containers)
+    limit = pod_limits(pod).get("memory", ZERO)
+    return (limit + pod.spec.overhead.get("memory", ZERO)).value() if limit > ZERO else 0
 
 
 def _limited(container: Container) -> bool:
     limit = container.resources.limits.get("memory")
-    return limit is not None and limit.amount > 0
-
-
-def _effective(pod: Pod, of: Callable[[Container], Mapping[str, Quantity]]) -> Amounts:
-    total: Amounts = {}
-    for container in pod.spec.containers:
-        _add(total, of(container))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in pod.spec.init_containers:
-        if container.restart_policy == "Always":
-            _add(total, of(container))
-            _add(sidecars, of(container))
-            _raise_to(peak, sidecars)
-        else:
-            step = dict(sidecars)
-            _add(step, of(container))
-            _raise_to(peak, step)
-    _raise_to(total, peak)
-    return total
-
-
-def _add(total: Amounts, part: Mapping[str, Quantity]) -> None:
-    for name, quantity in part.items():
-        total[name] = total.get(name, Decimal(0)) + quantity.amount
-
-
-def _raise_to(total: Amounts, least: Amounts) -> None:
-    for name, amount in least.items():
-        if amount > total.get(name, Decimal(-1)):
-            total[name] = amount
+    return limit is not None and limit > ZERO

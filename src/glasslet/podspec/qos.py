@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_mirror, is_static
+from glasslet.api.quantity import ZERO, Quantity
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -43,8 +43,8 @@ def is_node_critical(pod: Pod) -> bool:
 
 
 def _class_of(parts: Iterable[ResourceRequirements]) -> str:
-    requests: dict[str, Decimal] = {}
-    limits: dict[str, Decimal] = {}
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
     all_limited = True
     for part in parts:
         _add(requests, part)
@@ -55,11 +55,11 @@ def _class_of(parts: Iterable[ResourceRequirements]) -> str:
     return GUARANTEED if all_limited and requests == limits else BURSTABLE
 
 
-def _add(total: dict[str, Decimal], part: ResourceRequirements, *, limits: bool = False) -> int:
+def _add(total: dict[str, Quantity], part: ResourceRequirements, *, limits: bool = False) -> int:
     found = 0
     for name in _COUNTED:
         quantity = (part.limits if limits else part.requests).get(name)
-        if quantity is not None and quantity.amount > 0:
+        if quantity is not None and quantity > ZERO:
             found += 1
-            total[name] = total.get(name, Decimal(0)) + quantity.amount
+            total[name] = total.get(name, ZERO) + quantity
     return found

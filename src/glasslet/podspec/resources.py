@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import mmap
-from decimal import Decimal
 from typing import NamedTuple
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
-from glasslet.api.quantity import Quantity
+from glasslet.api.quantity import ZERO, Quantity
+from glasslet.api.restarts import is_sidecar
 from glasslet.podspec.pod_level import (
     container_requests,
     has_pod_level,
     has_pod_level_requests,
-    is_sidecar,
     pod_level_limit,
     pod_limits,
     pod_requests,
@@ -28,8 +27,6 @@ OOM_BEST_EFFORT = 1000
 OOM_BURSTABLE_MIN = 3
 OOM_BURSTABLE_MAX = 999
 
-_ZERO = Decimal(0)
-_NOTHING = Quantity(_ZERO)
 _PAGE = mmap.PAGESIZE
 _KILL_WHOLE_CGROUP = {"memory.oom.group": "1"}
 
@@ -64,11 +61,10 @@ def container_resources(pod: Pod, container: Container, node: NodeFacts) -> Reso
 def sandbox_resources(pod: Pod, node: NodeFacts) -> Resources:
     """The sum over all containers, without overhead: runtimes with virtual machines size them by it."""
     requests, limits = pod_requests(pod), pod_limits(pod)
-    cpu = requests.get("cpu")
     amounts = _Amounts(
-        Quantity(cpu) if cpu is not None else None,
-        Quantity(limits.get("cpu", _ZERO)),
-        Quantity(limits.get("memory", _ZERO)),
+        requests.get("cpu"),
+        limits.get("cpu", ZERO),
+        limits.get("memory", ZERO),
     )
     return _calculated(amounts, node)
 
@@ -78,8 +74,8 @@ def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:
     overhead = pod.spec.overhead
     if not overhead:
         return Resources()
-    cpu = overhead.get("cpu", _NOTHING)
-    return _calculated(_Amounts(cpu, cpu, overhead.get("memory", _NOTHING)), node)
+    cpu = overhead.get("cpu", ZERO)
+    return _calculated(_Amounts(cpu, cpu, overhead.get("memory", ZERO)), node)
 
 
 def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
@@ -95,7 +91,7 @@ def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
         return OOM_BURSTABLE_MAX
     share = _spare_request_per_container(pod)
     request = _memory_request(container)
-    if is_sidecar(pod, container):
+    if is_sidecar(container) and any(one.name == container.name for one in pod.spec.init_containers):
         # A sidecar must not be killed before the containers it serves.
         request = max(request, min(map(_memory_request, pod.spec.containers), default=0))
     score = 1000 - 1000 * (request + share) // memory_capacity
@@ -132,7 +128,7 @@ def _memory_qos(container: Container, node: NodeFacts) -> dict[str, str]:
     if factor is None:
         return {}
     own = container.resources
-    request, limit = own.requests.get("memory", _NOTHING).value(), own.limits.get("memory", _NOTHING).value()
+    request, limit = own.requests.get("memory", ZERO).value(), own.limits.get("memory", ZERO).value()
     found = {"memory.min": str(request)} if request else {}
     ceiling = limit or node.memory_for_pods
     if request != limit and ceiling > 0:
@@ -143,14 +139,14 @@ def _memory_qos(container: Container, node: NodeFacts) -> dict[str, str]:
 
 
 def _own_or_pod_limit(pod: Pod, container: Container, resource: str) -> Quantity:
-    own = container.resources.limits.get(resource, _NOTHING)
-    if own.amount == 0 and has_pod_level(pod):
-        return pod_level_limit(pod, resource) or _NOTHING
+    own = container.resources.limits.get(resource, ZERO)
+    if not own and has_pod_level(pod):
+        return pod_level_limit(pod, resource) or ZERO
     return own
 
 
 def _memory_request(container: Container) -> int:
-    return container.resources.requests.get("memory", _NOTHING).value()
+    return container.resources.requests.get("memory", ZERO).value()
 
 
 def _spare_request_per_container(pod: Pod) -> int:
@@ -158,8 +154,8 @@ def _spare_request_per_container(pod: Pod) -> int:
     own = pod.spec.resources
     if own is None or not has_pod_level_requests(pod):
         return 0
-    asked = Quantity(container_requests(pod).get("memory", _ZERO)).value()
-    spare = own.requests.get("memory", _NOTHING).value() - asked
+    asked = container_requests(pod).get("memory", ZERO).value()
+    spare = own.requests.get("memory", ZERO).value() - asked
     count = len(pod.spec.containers) + len(pod.spec.init_containers)
     return spare // count if spare > 0 and count else 0
 
@@ -189,8 +185,8 @@ def _swap(pod: Pod, container: Container, amounts: _Amounts, node: NodeFacts) ->
 def swap_limit(pod: Pod, container: Container, node: NodeFacts) -> int:
     """Bytes of swap that a container may use where swap can be limited (KEP-2400)."""
     own = container.resources
-    request = own.requests.get("memory", _NOTHING)
-    limit = own.limits.get("memory", _NOTHING)
+    request = own.requests.get("memory", ZERO)
+    limit = own.limits.get("memory", ZERO)
     if not node.limited_swap or is_critical(pod) or qos_class(pod) != BURSTABLE or request == limit:
         return 0
     if not 0 < request.value() <= node.memory_capacity:

@@ -1,13 +1,14 @@
-"""All probes of all pods: follows each status as it is computed, and keeps exactly the workers that its pod needs.
+"""All probes of all pods: follows each status as it is built, and keeps exactly the workers that its pod needs.
 
     ProbeManager(probing=..., results=..., memory=..., report=..., on_change=...)
-    outcomes(ref)       what the probes of a pod say now, by container instance: for the planner and the status
-    following(build)    the status builder, with probes that follow what it builds
-    last(ref)           the last single results, with their parts
-    run()               owns the workers' tasks
+    outcomes(ref)           what the probes of a pod say now, by container instance: for the planner and the status
+    begin(facts)            before a status is built: start values for instances that are new
+    follow(facts, status)   after a status was built: the workers that the pod needs, and what each must know
+    last(ref)               the last single results, with their parts
+    run()                   owns the workers' tasks
 
-A status knows all that a probe must: which instance there is, whether it runs and has started, the pod's address,
-whether the pod ends. So nothing else has to tell.
+A status holds all that a probe must know: which instance there is, whether it runs and has started, the pod's address,
+whether the pod ends. Probes need no other input.
 """
 
 from __future__ import annotations
@@ -30,8 +31,6 @@ from glasslet.probes.results import ProbeResult, ProbeResults
 from glasslet.probes.wanted import LOOPBACK, Key, Target, instances, kinds_of, may_begin, target_of, wanted_probes
 from glasslet.probes.worker import ProbeReport, ProbeServices, ProbeWorker
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
-
-StatusBuilder = Callable[[StatusFacts], PodStatus]
 
 
 class Memory(Protocol):
@@ -82,21 +81,8 @@ class ProbeManager:
         """The last single results of a pod, each probe's oldest first."""
         return self._results.last(ref)
 
-    def following(self, build: StatusBuilder) -> StatusBuilder:
-        """The builder, with the probes of the pod brought in line with each status that it builds."""
-
-        def build_and_follow(facts: StatusFacts) -> PodStatus:
-            facts = self._with_new_instances(facts)
-            status = build(facts)
-            self._follow(facts, status)
-            return status
-
-        return build_and_follow
-
-    # -- results -------------------------------------------------------------------------------------------------------
-
-    def _with_new_instances(self, facts: StatusFacts) -> StatusFacts:
-        """The facts with start values for instances that nobody probed yet."""
+    def begin(self, facts: StatusFacts) -> StatusFacts:
+        """The facts, with start values for instances that were not probed yet."""
         ref = pod_ref(facts.pod)
         if facts.finished:
             return facts
@@ -131,7 +117,8 @@ class ProbeManager:
 
     # -- workers -------------------------------------------------------------------------------------------------------
 
-    def _follow(self, facts: StatusFacts, status: PodStatus) -> None:
+    def follow(self, facts: StatusFacts, status: PodStatus) -> None:
+        """Brings the pod's workers in line with a status, just built from these facts."""
         ref = pod_ref(facts.pod)
         wanted = wanted_probes(facts)
         workers = self._workers.get(ref.uid, {})

@@ -13,7 +13,7 @@ from glasslet.api.lifecycle import Probe
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
-from glasslet.api.restarts import may_restart
+from glasslet.api.restarts import is_sidecar, may_restart
 from glasslet.exchange.facts import StatusFacts
 from glasslet.probes.kinds import ProbeKind
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -53,7 +53,7 @@ def probed_containers(pod: Pod) -> Iterator[tuple[Container, str]]:
     for container in pod.spec.containers:
         yield container, "containers"
     for container in pod.spec.init_containers:
-        if container.restart_policy == "Always":
+        if is_sidecar(container):
             yield container, "initContainers"
 
 

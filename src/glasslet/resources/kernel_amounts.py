@@ -7,6 +7,8 @@ from glasslet.api.quantity import Quantity
 MIN_SHARES = 2
 MAX_SHARES = 262_144
 MIN_QUOTA = 1_000
+MAX_QUOTA = 2**44 - 1
+"""MAX_BW of kernel/sched/core.c: the kernel refuses more, and no machine has as much."""
 QUOTA_PERIOD = 100_000
 UNLIMITED = -1
 
@@ -21,8 +23,8 @@ def cpu_shares(milli_cpu: int) -> int:
 
 
 def cpu_quota(milli_cpu: int, period: int) -> int:
-    """Microseconds of CPU per period, 0 for no limit."""
-    return max(milli_cpu * period // 1000, MIN_QUOTA) if milli_cpu else 0
+    """Microseconds of CPU per period, 0 for no limit; no more than the kernel takes."""
+    return min(max(milli_cpu * period // 1000, MIN_QUOTA), MAX_QUOTA) if milli_cpu else 0
 
 
 def cpu_weight(shares: int) -> int:

@@ -8,11 +8,12 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import OWNED
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
+from glasslet.api.restarts import is_sidecar
 from glasslet.exchange.facts import StatusFacts, Verdict
 from glasslet.exchange.finality import outcome
 from glasslet.podspec.qos import qos_class
 from glasslet.status.conditions import pod_conditions
-from glasslet.status.containers import ContainerStatuses, declared_lost, has_run, is_sidecar
+from glasslet.status.containers import ContainerStatuses, declared_lost, has_run
 from glasslet.status.phase import pod_phase
 
 

@@ -10,9 +10,10 @@ import msgspec
 from glasslet.api.pod import Pod
 from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET, OWNED
 from glasslet.api.pod_status import ContainerStatus, PodCondition
+from glasslet.api.restarts import is_sidecar
 from glasslet.exchange.facts import StatusFacts
 from glasslet.exchange.finality import ENDED
-from glasslet.status.containers import has_run, is_sidecar
+from glasslet.status.containers import has_run
 
 
 def pod_conditions(

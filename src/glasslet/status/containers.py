@@ -20,7 +20,7 @@ from glasslet.api.pod_status import (
     LinuxContainerUser,
     VolumeMountStatus,
 )
-from glasslet.api.restarts import restarts_after
+from glasslet.api.restarts import is_sidecar, restarts_after
 from glasslet.exchange.facts import ProbeOutcome, StatusFacts
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
@@ -34,11 +34,6 @@ _KILLED = 137
 _VANISHED = "The container could not be located when the pod was terminated"
 _VANISHED_EARLIER = "The container could not be located when the pod was deleted.  The container used to be Running"
 _NO_PROBES = ProbeOutcome()
-
-
-def is_sidecar(container: AnyContainer) -> bool:
-    """Whether an init container is restartable (KEP-753)."""
-    return isinstance(container, Container) and container.restart_policy == "Always"
 
 
 def has_run(status: ContainerStatus) -> bool:

@@ -1,7 +1,6 @@
 """What the API server has been told about every pod: the one writer of pod statuses.
 
-Workers publish whole statuses; only the newest of each pod is kept and sent. Without an API server this is simply the
-place where the current status of every pod is found.
+Workers publish whole statuses; only the newest of each pod is kept and sent.
 
     publish ──▶ newest status (one slot per pod) ──▶ writer of that pod ──▶ PATCH with UID ──▶ accepted
     finish  ──▶ nothing of the pod is in use           ▲     │ Unavailable, Throttled, ...: again, with back-off
@@ -155,16 +154,6 @@ class StatusManager:
         entry.finished = True
         entry.news.set()
         self._send(entry)
-
-    def status_of(self, uid: PodUID) -> PodStatus | None:
-        """The newest published status."""
-        entry = self._entries.get(uid)
-        return entry.status if entry else None
-
-    def accepted(self, uid: PodUID) -> bool:
-        """Whether the API server has the newest status (always true without one)."""
-        entry = self._entries.get(uid)
-        return self._client is None or entry is None or entry.accepted == entry.status
 
     def forget(self, uid: PodUID) -> None:
         """The pod is gone for good."""

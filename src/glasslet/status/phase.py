@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus
-from glasslet.api.restarts import restarts_after
-from glasslet.status.containers import has_run, is_sidecar
+from glasslet.api.restarts import is_sidecar, restarts_after
+from glasslet.status.containers import has_run
 
 
 @dataclass

@@ -90,7 +90,6 @@ async def test_published_status_reaches_the_server() -> None:
     async with managed() as world:
         world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(1)
-        assert world.manager.accepted(world.uid)
         assert world.phase() == "Running"
         assert len(world.took) == 1
 
@@ -151,7 +150,7 @@ async def test_pod_that_is_gone_is_not_written_again_before_the_next_pass(error:
         world.server.fail_next(error, verb="PATCH", times=100)
         world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(9)
-        assert not world.manager.accepted(world.uid)
+        assert world.phase() == "Pending"
         assert world.server.count("PATCH") == 1
 
 
@@ -164,7 +163,6 @@ async def test_pod_made_anew_under_the_same_name_is_not_written() -> None:
         world.manager.publish(world.pod, RUNNING)
         await asyncio.sleep(9)
         assert world.phase() == "Pending"
-        assert not world.manager.accepted(world.uid)
 
 
 async def test_refused_status_is_told_once_and_not_repeated() -> None:
@@ -188,7 +186,6 @@ async def test_status_that_the_server_has_already_costs_no_request() -> None:
     async with managed() as world:
         world.manager.publish(world.pod, PENDING)
         await asyncio.sleep(60)
-        assert world.manager.accepted(world.uid)
         assert not world.server.requests
 
 
@@ -335,16 +332,6 @@ async def test_failed_deletion_is_repeated() -> None:
         world.manager.finish(world.pod, FAILED)
         await asyncio.sleep(60)
         assert world.server.get_plain("pods", "default", "web") is None
-
-
-async def test_without_an_api_server_every_status_counts_as_accepted() -> None:
-    world = World()
-    manager = StatusManager(recorder=Record())
-    manager.publish(world.pod, RUNNING)
-    assert manager.accepted(world.uid)
-    assert manager.status_of(world.uid) == RUNNING
-    manager.finish(world.pod, FAILED)
-    assert manager.status_of(world.uid) is None
 
 
 async def test_the_end_of_a_pod_is_kept_until_it_is_known_whether_the_server_has_the_pod() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from glasslet.api.quantity import Quantity
 from glasslet.podspec.pod_level import pod_limits, pod_memory_limit, pod_requests
 from glasslet.podspec.qos import is_critical, qos_class
 from tests.builders.podspec import pod_of
@@ -96,14 +97,14 @@ def test_a_pod_needs_the_sum_or_the_largest_init_step() -> None:
         sidecar("late", cpu="1"),
     ]
     pod = pod_of(container_of({"cpu": "1", "memory": "2"}), container_of({"cpu": "2"}), initContainers=init)
-    assert pod_requests(pod) == {"cpu": 9, "memory": 2}
+    assert pod_requests(pod) == {"cpu": Quantity(9), "memory": Quantity(2)}
 
 
 def test_pod_level_amounts_replace_those_of_the_containers_one_by_one() -> None:
     own = {"requests": {"cpu": "5"}, "limits": {"memory": "64"}}
     pod = pod_of(container_of({"cpu": "1", "memory": "2"}, {"cpu": "3"}), resources=own)
-    assert pod_requests(pod) == {"cpu": 5, "memory": 2}
-    assert pod_limits(pod) == {"cpu": 3, "memory": 64}
+    assert pod_requests(pod) == {"cpu": Quantity(5), "memory": Quantity(2)}
+    assert pod_limits(pod) == {"cpu": Quantity(3), "memory": Quantity(64)}
 
 
 @pytest.mark.parametrize(

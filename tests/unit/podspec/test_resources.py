@@ -221,3 +221,8 @@ def test_overhead_is_request_and_limit_at_once() -> None:
 
 def test_a_pod_without_overhead_has_an_empty_one() -> None:
     assert overhead_resources(pod_of(), node_facts()) == Resources()
+
+
+def test_a_limit_beyond_any_machine_is_the_largest_quota_of_the_kernel() -> None:
+    found = given(container_of(limits={"cpu": "1e63", "memory": "1e63"}))
+    assert (found.cpu_quota, found.memory_limit_in_bytes) == (2**44 - 1, 2**63 - 1)

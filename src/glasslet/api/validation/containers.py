@@ -9,7 +9,7 @@ from glasslet.api.container import Container, ContainerPort, ContainerResizePoli
 from glasslet.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_supported, required
 from glasslet.api.formats import dns_label_problems, port_name_problems, port_number_problems
 from glasslet.api.pod import PodSpec
-from glasslet.api.pod_resources import is_sidecar
+from glasslet.api.restarts import is_sidecar
 from glasslet.api.validation.environment import environment_errors
 from glasslet.api.validation.mounts import mount_errors
 from glasslet.api.validation.probes_and_hooks import lifecycle_errors, probe_errors

@@ -14,6 +14,7 @@ from glasslet.answers.words import duration
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
+from glasslet.api.restarts import is_sidecar
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.timeline import moment
 from glasslet.glass.waterfall import latest_life
@@ -42,7 +43,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
 
     def statuses(self) -> Iterator[tuple[ContainerStatus, ContainerKind]]:
         """Every reported container with its kind: init containers and sidecars first."""
-        sidecars = {c.name for c in self.pod.spec.init_containers if c.restart_policy == "Always"}
+        sidecars = {c.name for c in self.pod.spec.init_containers if is_sidecar(c)}
         for status in self.status.init_container_statuses:
             yield status, ContainerKind.SIDECAR if status.name in sidecars else ContainerKind.INIT
         for status in self.status.container_statuses:

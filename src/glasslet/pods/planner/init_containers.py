@@ -9,12 +9,12 @@ from __future__ import annotations
 from enum import Enum
 
 from glasslet.api.container import Container
-from glasslet.api.restarts import policy_of, restarts_after
+from glasslet.api.restarts import is_sidecar, policy_of, restarts_after
 from glasslet.pods.planner.actions import KillContainer, RemoveContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import newest
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
-from glasslet.pods.planner.sidecars import is_sidecar, keep_sidecar
+from glasslet.pods.planner.sidecars import keep_sidecar
 from glasslet.pods.planner.starting import start
 from glasslet.pods.verbs.grace import restart_grace
 from glasslet.record.stations import WaitKind

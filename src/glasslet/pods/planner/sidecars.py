@@ -14,11 +14,6 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 
-def is_sidecar(container: Container) -> bool:
-    """Whether an init container is restartable."""
-    return container.restart_policy == "Always"
-
-
 def keep_sidecar(given: PlanInput, draft: Draft, container: Container) -> bool:
     """Starts or restarts the sidecar where needed. True when it has started: the next init container may begin."""
     instance = newest(given, container.name)

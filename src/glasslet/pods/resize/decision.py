@@ -101,7 +101,7 @@ def _changed(wanted: Pod, allocated: Pod, resource: str) -> list[str]:
 def _too_large(wanted: Pod, allocatable: Mapping[str, Quantity]) -> Infeasible | None:
     nothing = Quantity(0)
     asked = pod_requests(wanted)
-    memory, cpu = Quantity(asked.get(MEMORY, 0)).value(), Quantity(asked.get(CPU, 0)).milli_value()
+    memory, cpu = asked.get(MEMORY, nothing).value(), asked.get(CPU, nothing).milli_value()
     all_memory = allocatable.get(MEMORY, nothing).value()
     all_cpu = allocatable.get(CPU, nothing).milli_value()
     if memory > all_memory:

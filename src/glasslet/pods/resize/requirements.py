@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from glasslet.api.container import Container, ResourceRequirements
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.api.restarts import is_sidecar
 
 Requirements = Mapping[str, ResourceRequirements]
 """By container name."""
@@ -52,7 +53,7 @@ def amounts(requirements: ResourceRequirements) -> Amounts:
 
 def resizable(pod: Pod) -> Iterator[Container]:
     """Regular containers and sidecars."""
-    yield from (container for container in pod.spec.init_containers if container.restart_policy == "Always")
+    yield from (container for container in pod.spec.init_containers if is_sidecar(container))
     yield from pod.spec.containers
 
 
@@ -73,7 +74,7 @@ def with_requirements(pod: Pod, wanted: Requirements) -> Pod:
 
     if all(wanted.get(c.name, c.resources) == c.resources for c in resizable(pod)):
         return pod
-    sidecars = {c.name for c in pod.spec.init_containers if c.restart_policy == "Always"}
+    sidecars = {c.name for c in pod.spec.init_containers if is_sidecar(c)}
     init = tuple(changed((c,))[0] if c.name in sidecars else c for c in pod.spec.init_containers)
     return replace(pod, spec=replace(pod.spec, init_containers=init, containers=changed(pod.spec.containers)))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, PodStatus
+from glasslet.api.restarts import is_sidecar
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.reporting import StartMetrics
@@ -57,7 +58,7 @@ def is_stateless(pod: Pod) -> bool:
 
 def regular_init(pod: Pod, status: PodStatus) -> list[ContainerStatus]:
     """Init containers that run to their end."""
-    sidecars = {one.name for one in pod.spec.init_containers if one.restart_policy == "Always"}
+    sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
     return [one for one in status.init_container_statuses if one.name not in sidecars]
 
 

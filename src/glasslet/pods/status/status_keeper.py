@@ -16,7 +16,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.concurrency.clock import Clock
 from glasslet.exchange.facts import ProbeOutcome, Resizing, StatusFacts, Waiting
 from glasslet.exchange.finality import has_ended, shows_an_end, with_end_withheld
-from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder
+from glasslet.pods.collaborators import ProbeOutcomes, Publish, StatusBuilder, StatusFollower
 from glasslet.pods.lifecycle import Finished, State, Syncing, Terminated
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.status.api_status import taken_over
@@ -33,6 +33,7 @@ class StatusServices:
     probes: ProbeOutcomes
     host_ips: Callable[[], tuple[str, ...]]
     finished: Callable[[Pod, PodStatus], None]
+    follower: StatusFollower | None = None
     resizing: Callable[[Pod, str], Resizing] = lambda pod, error: Resizing()
 
 
@@ -104,7 +105,7 @@ class StatusKeeper:
         )
         if inputs.same_as(self._believed):
             return
-        status = self._build(inputs)
+        status = self._build(self._facts(inputs))
         if provisional and shows_an_end(memory.pod, self.status, status):
             return
         self._believed = inputs
@@ -115,23 +116,30 @@ class StatusKeeper:
             self._published = told
             self._services.publish(memory.pod, told)
 
-    def _build(self, inputs: _Inputs) -> PodStatus:
+    def _build(self, facts: StatusFacts) -> PodStatus:
+        follower = self._services.follower
+        if follower is None:
+            return self._services.build(facts)
+        facts = follower.begin(facts)
+        status = self._services.build(facts)
+        follower.follow(facts, status)
+        return status
+
+    def _facts(self, inputs: _Inputs) -> StatusFacts:
         state = inputs.state
-        return self._services.build(
-            StatusFacts(
-                pod=inputs.pod,
-                now=self._clock.now(),
-                observed=inputs.observed,
-                previous=taken_over(self._with_start_time(inputs.observed), inputs.pod),
-                waiting=inputs.waiting,
-                probes=inputs.probes,
-                termination_messages=inputs.termination_messages,
-                verdict=None if isinstance(state, Syncing) else state.verdict,
-                terminating=not isinstance(state, Syncing),
-                finished=isinstance(state, Terminated | Finished),
-                host_ips=inputs.host_ips,
-                resizing=inputs.resizing,
-            )
+        return StatusFacts(
+            pod=inputs.pod,
+            now=self._clock.now(),
+            observed=inputs.observed,
+            previous=taken_over(self._with_start_time(inputs.observed), inputs.pod),
+            waiting=inputs.waiting,
+            probes=inputs.probes,
+            termination_messages=inputs.termination_messages,
+            verdict=None if isinstance(state, Syncing) else state.verdict,
+            terminating=not isinstance(state, Syncing),
+            finished=isinstance(state, Terminated | Finished),
+            host_ips=inputs.host_ips,
+            resizing=inputs.resizing,
         )
 
     def _with_start_time(self, observed: ObservedPod | None) -> PodStatus:

@@ -11,10 +11,10 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import Lifecycle, LifecycleHandler
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.api.restarts import is_sidecar
 from glasslet.pods.collaborators import NORMAL, Observed
 from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.planner import POD_LEVEL, Role
-from glasslet.pods.planner.sidecars import is_sidecar
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller, Turn
 from glasslet.podspec.labels import PRE_STOP
