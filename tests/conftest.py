@@ -6,7 +6,7 @@ import asyncio
 
 from hypothesis import settings
 
-pytest_plugins = ("tests.fakes.containerd", "tests.fakes.newer_containerd")
+pytest_plugins = ("tests.skips", "tests.fakes.containerd", "tests.fakes.newer_containerd")
 
 
 def pytest_configure() -> None:

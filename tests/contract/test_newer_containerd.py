@@ -14,6 +14,7 @@ from glasslet.runtime.spec import ContainerSecurity, Resources
 from tests.contract.test_reading import listening
 from tests.contract.worlds import OBEDIENT, World
 from tests.fakes.containerd import PAUSE
+from tests.skips import on_purpose
 
 pytestmark = [pytest.mark.containerd, pytest.mark.parametrize("world", ["newer_containerd"], indirect=True)]
 
@@ -68,7 +69,9 @@ async def test_the_image_of_sandboxes_is_pinned(world: World) -> None:
     assert pause.pinned
 
 
-@pytest.mark.skipif(shutil.which("criu") is not None, reason="criu is installed: the checkpoint would be made")
+@pytest.mark.skipif(
+    shutil.which("criu") is not None, reason=on_purpose("criu is installed: the checkpoint would be made")
+)
 async def test_a_checkpoint_without_criu_is_refused_with_the_reason(world: World) -> None:
     _, _, container = await world.run(OBEDIENT)
     assert isinstance(world.runtime, CRIRuntime)

@@ -21,6 +21,7 @@ from tests.fakes.agent import FOR_EVER, NODE, Agent
 from tests.fakes.cgroups import RealRoot, real_root
 from tests.fakes.containerd import PrivateContainerd, images_script
 from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
+from tests.skips import on_purpose
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -283,7 +284,9 @@ def resources(cpu: str, memory: str) -> Plain:
     return {kind: {"cpu": cpu, "memory": memory} for kind in ("limits", "requests")}
 
 
-@pytest.mark.skipif(shutil.which("criu") is not None, reason="criu is installed: the checkpoint would be made")
+@pytest.mark.skipif(
+    shutil.which("criu") is not None, reason=on_purpose("criu is installed: the checkpoint would be made")
+)
 def test_a_checkpoint_without_criu_fails_with_the_words_of_the_runtime(plane: ControlPlane, agent: Agent) -> None:
     plane.apply(api_pod("frozen"))
     plane.wait_for("frozen", is_ready)

@@ -15,6 +15,7 @@ from tests.fakes.agent import Agent, busybox_pod
 from tests.fakes.cgroups import RealRoot, real_root
 from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.control_plane import ControlPlane
+from tests.skips import on_purpose
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(240)]
 
@@ -85,7 +86,7 @@ def test_a_running_pod_grows_and_shrinks_without_a_restart(
     controlplane: ControlPlane, agent: Agent, root: RealRoot
 ) -> None:
     if root.tree.version != 1:
-        pytest.skip("READS FILES OF CGROUPS VERSION 1")
+        pytest.skip(on_purpose("reads files of cgroups version 1"))
     controlplane.apply(with_resources("grows", "100m", "64Mi"))
     pod = controlplane.wait_for("grows", is_running)
     before = main_status(pod)

@@ -24,6 +24,7 @@ from types import TracebackType
 import pytest
 
 from tests.fakes.containerd import NEWER, images_script
+from tests.skips import on_purpose
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
@@ -33,7 +34,7 @@ class Registry:
 
     def __init__(self, folder: Path) -> None:
         if NEWER:
-            pytest.skip("containerd 2.x asks for TLS even on loopback")
+            pytest.skip(on_purpose("containerd 2.x asks for TLS even on loopback"))
         self._folder = folder
         self._blobs: dict[str, bytes] = {}
         self._tags: dict[tuple[str, str], str] = {}

@@ -17,6 +17,7 @@ from tests.fakes.containerd import PrivateContainerd
 from tests.fakes.cri_proxy import CRIProxy, Fault, Spoil, empty, fail_with, garbage, hang, late, lost
 from tests.faults.table import LONG, Row, sized
 from tests.faults.world import gone, health_of, healthz, ready, restarts, running_twice, started
+from tests.skips import on_purpose
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(1800 if LONG else 600)]
 
@@ -155,7 +156,9 @@ async def test_calls_of_all_kinds_that_are_spoiled_delay_only(
         row.holds("steady pods never restarted", "all as wanted afterwards", "no traceback in the log")
 
 
-@pytest.mark.skipif(not LONG, reason="takes four minutes; in virtual time: tests/component/node/test_health_checks.py")
+@pytest.mark.skipif(
+    not LONG, reason=on_purpose("takes four minutes; in virtual time: tests/component/node/test_health_checks.py")
+)
 async def test_healthz_fails_when_lists_hang_for_three_minutes_and_recovers(
     containerd: PrivateContainerd, tmp_path: Path, row: Row
 ) -> None:

@@ -29,6 +29,7 @@ from glasslet.volumes.pod_binds import PodBinds
 from tests.builders.podspec import pod_of
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.waits import WaitLog
+from tests.skips import on_purpose
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
@@ -353,7 +354,7 @@ async def test_a_disk_is_handed_over_as_it_is(node: Node) -> None:
     device = {"volumeDevices": [{"name": "data", "devicePath": "/dev/xvda"}]}
     pod = pod_of(device, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}])
     if not Path("/dev/loop0").is_block_device():
-        pytest.skip("no loop device on this machine")
+        pytest.skip(on_purpose("no loop device on this machine"))
     assert (await node.volumes.prepare(pod))["data"].device == "/dev/loop0"
     assert node.mounted() == []
 

@@ -24,6 +24,7 @@ from glasslet.volumes.manager import VolumeManager
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.waits import WaitLog
+from tests.skips import on_purpose
 
 REF = PodRef("default", "web", PodUID("uid-1"))
 
@@ -103,7 +104,7 @@ def test_memory_is_kept_out_of_swap_where_the_kernel_can(root: Path, monkeypatch
 
 async def test_huge_pages_have_the_size_that_was_asked_for(root: Path) -> None:
     if "hugetlbfs" not in Path("/proc/filesystems").read_text():
-        pytest.skip("this kernel has no huge pages")
+        pytest.skip(on_purpose("this kernel has no huge pages"))
     mount = {"volumeMounts": [{"name": "big", "mountPath": "/b"}], "resources": {"requests": {"hugepages-2Mi": "2Mi"}}}
     pod = pod_of(mount, volumes=[{"name": "big", "emptyDir": {"medium": "HugePages-2Mi"}}])
     path = (await manager(root).prepare(pod))["big"].path

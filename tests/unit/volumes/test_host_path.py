@@ -14,6 +14,7 @@ from glasslet.volumes.host_path import HostPath, check_type
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from tests.builders.podspec import pod_of
 from tests.fakes.mounts import InlineThreads
+from tests.skips import on_purpose
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_what_is_of_its_type_passes(place: Path, kind: str, name: str) -> None:
 def test_a_block_device_passes_as_one() -> None:
     device = block_device()
     if device is None:
-        pytest.skip("this machine has no block device")
+        pytest.skip(on_purpose("this machine has no block device"))
     check_type(device, "BlockDevice")
     with pytest.raises(VolumeProblem, match="is not a character device"):
         check_type(device, "CharDevice")
