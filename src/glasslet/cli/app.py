@@ -59,6 +59,7 @@ class Commands(click.Group):
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option(
     "--root-dir",
+    metavar="FOLDER",
     envvar="GLASSLET_ROOT",
     type=click.Path(path_type=Path),
     help="The agent's root folder (it holds the socket). Default: GLASSLET_ROOT, else the usual places.",

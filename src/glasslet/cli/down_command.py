@@ -29,12 +29,20 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option(
     "--state",
+    metavar="FOLDER",
     default=DEFAULT,
     show_default=True,
     type=click.Path(path_type=Path),
     help="State folder of `up`.",
 )
-@click.option("--timeout", default=90.0, show_default=True, help="Seconds that pods may take to end.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    default=90,
+    type=click.FloatRange(min=0),
+    show_default=True,
+    help="Seconds that pods may take to end.",
+)
 @click.option("--purge", is_flag=True, help="Remove the state folder too, with images, logs and records.")
 def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) -> None:
     """Remove all pods of `up`, its agent, and the private containerd; with PATH, only the pods of these manifests.

@@ -15,7 +15,9 @@ from glasslet.cli.target import PodName, living_pod
 @click.command("exec", context_settings={"ignore_unknown_options": False})
 @click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
 @click.option("-t", "--tty", is_flag=True, help="Give the command a terminal.")
-@click.option("-c", "--container", default="", help="The container. Default: the pod's default, else its first.")
+@click.option(
+    "-c", "--container", metavar="NAME", default="", help="The container. Default: the pod's default, else its first."
+)
 @click.argument("pod")
 @click.argument("words", metavar="-- COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj

@@ -18,13 +18,17 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 @click.command("logs")
 @click.argument("pod")
-@click.option("-c", "--container", default="", help="The container. Default: the pod's default, else its first.")
+@click.option(
+    "-c", "--container", metavar="NAME", default="", help="The container. Default: the pod's default, else its first."
+)
 @click.option("-f", "--follow", is_flag=True, help="Keep printing as the log grows.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the previous instance.")
-@click.option("--tail", default="", help="Only the last N lines.")
-@click.option("--since", default="", help="Only newer lines: 5m, 2h30m, 90 (seconds), or an RFC 3339 time.")
+@click.option("--tail", metavar="N", default="", help="Only the last N lines.")
+@click.option(
+    "--since", metavar="TIME", default="", help="Only newer lines: 5m, 2h30m, 90 (seconds), or an RFC 3339 time."
+)
 @click.option("--timestamps", is_flag=True, help="Print the time of each line.")
-@click.option("--limit-bytes", default="", help="At most N bytes.")
+@click.option("--limit-bytes", metavar="N", default="", help="At most N bytes.")
 @click.pass_obj
 def command(root_dir: Path | None, /, pod: str, container: str, **options: object) -> None:
     """Print the log of a container.

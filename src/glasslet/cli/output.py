@@ -21,6 +21,7 @@ output_option = click.option(
     "-o",
     "--output",
     "form",
+    metavar=f"{TEXT}|{JSON}|{YAML}",
     type=click.Choice([TEXT, JSON, YAML]),
     default=TEXT,
     show_default=True,

@@ -29,7 +29,7 @@ _PHASE_STYLES = {
 
 @click.command("ps")
 @click.option("-w", "--watch", is_flag=True, help="Keep updating until Ctrl-C.")
-@click.option("-n", "--namespace", default="", help="Only the pods of this namespace.")
+@click.option("-n", "--namespace", metavar="NAME", default="", help="Only the pods of this namespace.")
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> None:

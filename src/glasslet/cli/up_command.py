@@ -45,31 +45,60 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("up")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option("--state", default=DEFAULT, show_default=True, type=click.Path(path_type=Path), help="State folder.")
-@click.option("--container-runtime-endpoint", default="", help="A running runtime. Default: a private containerd.")
+@click.option(
+    "--state",
+    metavar="FOLDER",
+    default=DEFAULT,
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="State folder.",
+)
+@click.option(
+    "--container-runtime-endpoint",
+    metavar="ENDPOINT",
+    default="",
+    help="A running runtime. Default: a private containerd.",
+)
 @click.option(
     "--image-archive",
     "image_archives",
+    metavar="FILE",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An image archive (OCI or docker) to import first; may be repeated.",
 )
 @click.option(
     "--sandbox-image",
+    metavar="IMAGE",
     default="registry.k8s.io/pause:3.10",
     show_default=True,
-    help="Of the private containerd.",
+    help="Sandbox image of the private containerd.",
 )
 @click.option(
     "--until-ready",
+    metavar="SECONDS",
     type=click.FloatRange(min=0),
     help="Return when all pods are settled; fail after so many seconds.",
 )
 @click.option("--detach", is_flag=True, help="Leave the agent running in the background.")
-@click.option("--port", default=10250, show_default=True, type=click.IntRange(0, 65535), help="HTTPS port; 0: none.")
-@click.option("--healthz-port", default=10248, show_default=True, type=click.IntRange(0, 65535), help="0: none.")
-@click.option("--hostname", default="", help="The node's name. Default: the machine's.")
-@click.option("-v", "--verbosity", default=2, show_default=True, help="Log verbosity of the agent.")
+@click.option(
+    "--port",
+    metavar="PORT",
+    default=10250,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="HTTPS port; 0: none.",
+)
+@click.option(
+    "--healthz-port",
+    metavar="PORT",
+    default=10248,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Health port; 0: none.",
+)
+@click.option("--hostname", metavar="NAME", default="", help="The node's name. Default: the machine's.")
+@click.option("-v", "--verbosity", metavar="N", default=2, show_default=True, help="Log verbosity of the agent.")
 def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 

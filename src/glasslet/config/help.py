@@ -17,7 +17,7 @@ Flags beat the configuration file (--config) and its drop-ins (--config-dir). Fl
 Usage:
   kubelet [flags]
 """
-_KINDS = {
+KINDS = {
     "bool": "", "map": "name=value,...", "map-entry": "name=value", "thresholds": "signal<quantity,...",
     "labels": "key=value,...", "gates": "name=true|false,...", "headers": "name:value,...",
     "taints": "key=value:effect,...", "reserved-memory": "node:type=quantity,...", "vmodule": "pattern=N,...",
@@ -42,7 +42,7 @@ def help_text() -> str:
 
 def _flag_lines(flag: Flag, *, mention: bool) -> str:
     instead = deprecation(flag)
-    kind = _KINDS.get(flag.kind, flag.kind)
+    kind = KINDS.get(flag.kind, flag.kind)
     mark = " *" if instead == CONFIG_FILE else ""
     head = f"  {_SHORT.get(flag.name, '')}--{flag.name}{f' {kind}' if kind else ''}{mark}"
     text = flag.meaning[:1].upper() + flag.meaning[1:]
