@@ -19,7 +19,7 @@ GENERATED = "_generated"
 
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
 MENTION = re.compile(r"`{1,2}([A-Za-z0-9_./{},*-]+\.(?:py|md|toml|json|service))(?:[:#][\w.]*)?`{1,2}")
-CITATION = re.compile(r"\bbehaviours\.md(?: §(\d+))?")
+CITATION = re.compile(r"\bbehaviours(?:\.md)? ((?:§\d+(?:, )?)+)")
 PAGE = re.compile(r"(?<![\w/.-])([a-z][a-z-]+\.md)\b")
 ELSEWHERE = {"config.json", "config.yaml", "suite.log", "report.json", "ginkgo/report.json", "config.toml"}
 """Files on a node that no repository holds."""
@@ -110,7 +110,7 @@ def lines_of_sources() -> Iterator[tuple[str, str]]:
     for source in SOURCES:
         if GENERATED not in source.parts and source != Path(__file__):
             for number, line in enumerate(source.read_text().splitlines(), 1):
-                if ".py" in line or ".md" in line:
+                if ".py" in line or ".md" in line or "§" in line:
                     yield f"{relative(source)}:{number}", line
 
 
@@ -131,6 +131,7 @@ def test_citations_name_sections_and_pages_that_the_repository_holds() -> None:
     }
     wrong = []
     for where, line in lines_of_sources():
-        wrong += [f"{where}: §{number}" for number in CITATION.findall(line) if number and number not in sections]
+        cited = [number for named in CITATION.findall(line) for number in re.findall(r"\d+", named)]
+        wrong += [f"{where}: §{number}" for number in cited if number not in sections]
         wrong += [f"{where}: {page}" for page in PAGE.findall(line) if page not in pages]
     assert wrong == []

@@ -3,7 +3,7 @@
     <folder>/kubelet-client-2026-01-02-03-04-05.pem     certificates, then the key; 0600
     <folder>/kubelet-client-current.pem  ->             the pair in use, moved there as -updated.pem by a rename
 
-The names are the Go kubelet's: either program goes on with what the other one left (behaviours: certificates).
+The names are the Go kubelet's: either program goes on with what the other one left (behaviours.md §28).
 """
 
 from __future__ import annotations

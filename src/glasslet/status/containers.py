@@ -1,4 +1,4 @@
-"""Container statuses: what the API shows of every container of a pod (behaviours: pod phase, container status)."""
+"""Container statuses: the part of a PodStatus that shows each container (behaviours.md §5, §19)."""
 
 from __future__ import annotations
 
