@@ -50,7 +50,7 @@ def _start(arguments: list[str]) -> int:
     problems = loaded.problems or tuple(in_order(machine_problems(loaded)))
     if problems:
         return _give_up(problems, loaded.options)
-    return _run(loaded)
+    return _run(loaded, arguments)
 
 
 def _answer(parsed: ParsedFlags) -> int | None:
@@ -65,11 +65,13 @@ def _answer(parsed: ParsedFlags) -> int | None:
     return _say(f"Kubernetes {KUBELET_VERSION}") if version == "true" else None
 
 
-def _run(loaded: Loaded) -> int:
+def _run(loaded: Loaded, arguments: list[str]) -> int:
     try:
+        from glasslet.host.process import set_own_title
         from glasslet.imports import load_agent
         from glasslet.server.transport.serving_certificate import begin_serving_pair
 
+        set_own_title(arguments)
         serving_pair = begin_serving_pair(loaded)
         return load_agent()(loaded, serving_pair)
     except Exception as error:

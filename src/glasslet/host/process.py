@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import logging
 import resource
+from collections.abc import Sequence
 
 logger = logging.getLogger(__name__)
+
+
+NAME = "kubelet"
+
+
+def set_own_title(arguments: Sequence[str]) -> None:
+    """Names this process `kubelet`, with its flags, for tools that look for it (`pidof kubelet`, `ps`): a script's
+    process is named after its interpreter."""
+    from setproctitle import setproctitle, setthreadtitle
+
+    setproctitle(" ".join((NAME, *arguments)))
+    # /proc/PID/comm has 15 characters; without this it holds the first ones of the title.
+    setthreadtitle(NAME)
 
 
 def set_own_oom_score(score: int) -> None:

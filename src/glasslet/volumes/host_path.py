@@ -12,6 +12,7 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.host.files.small_files import make_directory
 from glasslet.volumes.plugin import NO_OPTIONS, WAIT_SECONDS, Threads, VolumeProblem, VolumeRequest, volume_key
 
+_FILE_MODE = 0o644
 _KINDS: dict[str, tuple[Callable[[int], bool], str]] = {
     "Directory": (stat.S_ISDIR, "directory"),
     "File": (stat.S_ISREG, "file"),
@@ -77,4 +78,13 @@ def _make(path: str, base: str) -> None:
     if base == "Directory":
         make_directory(path, 0o755)
     else:
-        os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+        except FileExistsError:
+            # Made in between: it keeps its mode.
+            return
+        try:
+            # A container reads it, whatever the agent's umask.
+            os.fchmod(descriptor, _FILE_MODE)
+        finally:
+            os.close(descriptor)

@@ -30,6 +30,7 @@ class FakeDaemon:
 def daemon(monkeypatch: pytest.MonkeyPatch) -> FakeDaemon:
     fake = FakeDaemon()
     monkeypatch.setattr("glasslet.imports.load_agent", lambda: fake.run)
+    monkeypatch.setattr("glasslet.host.process.set_own_title", lambda arguments: None)
     monkeypatch.setattr("glasslet.server.transport.serving_certificate.begin_serving_pair", lambda loaded: None)
     return fake
 

@@ -105,6 +105,15 @@ def test_a_missing_file_in_a_missing_directory_is_an_error(place: Path) -> None:
         check_type(str(place / "none" / "new"), "FileOrCreate")
 
 
+def test_a_file_that_is_made_can_be_read_whatever_the_agents_umask(place: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        check_type(str(place / "new"), "FileOrCreate")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((place / "new").stat().st_mode) == 0o644
+
+
 def asked(path: str, kind: str | None = None) -> VolumeRequest:
     volume = convert({"name": "v", "hostPath": {"path": path, "type": kind}}, Volume)
     return VolumeRequest(pod=pod_of(), volume=volume)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import sys
 from collections.abc import Callable
 
 from aiohttp import web
@@ -50,8 +51,8 @@ def add_profiling(routes: RouteTable, *, enabled: bool) -> None:
     async def handler(_request: web.Request, parameters: Parameters) -> web.StreamResponse:
         match parameters["profile"]:
             case "cmdline":
-                with open("/proc/self/cmdline", "rb") as file:
-                    return responses.plain(200, file.read().rstrip(b"\0").decode("utf-8", "replace"))
+                # Not from /proc: the agent has a title of its own there.
+                return responses.plain(200, "\0".join(sys.argv).encode("utf-8", "replace").decode())
             case "goroutine":
                 return responses.plain(200, task_stacks())
             case _:
