@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,8 +50,9 @@ async def test_the_agent_tells_when_it_is_ready_that_it_is_well_and_that_it_ends
     try:
         await heard.until("READY=1")
         # Scripts and upstream's node suite find the agent by its name.
-        found = subprocess.run(["pidof", "kubelet"], capture_output=True, check=True, text=True).stdout
-        assert str(agent.pid) in found.split()
+        look_up = await asyncio.create_subprocess_exec("pidof", "kubelet", stdout=asyncio.subprocess.PIPE)
+        found, _ = await look_up.communicate()
+        assert str(agent.pid) in found.decode().split()
         so_far = heard.told.count("WATCHDOG=1")
         await heard.until("WATCHDOG=1", so_far + 2)
         assert agent.terminate() == 0

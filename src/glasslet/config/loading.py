@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glasslet.config import flags
@@ -23,6 +23,7 @@ from glasslet.config.problem import DEFAULT_ORIGIN, Notice, Origin, OriginKind, 
 from glasslet.config.schema import Tree, build
 from glasslet.config.validation import validate
 from glasslet.config.validation.finding import Finding, Subject
+from glasslet.config.without_effect import fields_without_effect, gates_without_effect, options_without_effect
 
 _LEGACY_ORIGIN = Origin(OriginKind.DEFAULT, "of a start without --config")
 _SECRET_FIELDS = ("staticPodURLHeader",)
@@ -96,9 +97,10 @@ def load(argv: Sequence[str], *, cgroup_v2: bool | None = None) -> Loaded:
     subject = Subject(configuration, options, gates, _has_cgroup_v2() if cgroup_v2 is None else cgroup_v2)
     origins = {format_path(path): origin for path, origin in draft.origins.items()}
     loaded = Loaded(options, configuration, gates, origins, tuple(draft.notices), (), draft.tree)
+    loaded = replace(loaded, warnings=(*loaded.warnings, *_without_effect(loaded, parsed.values)))
     findings = [item for item in validate(subject) if draft.complete or item.step is Step.FLAGS]
     problems = [*draft.problems, *(problem_of(item, loaded) for item in findings)]
-    return Loaded(options, configuration, gates, origins, loaded.warnings, tuple(in_order(problems)), draft.tree)
+    return replace(loaded, problems=tuple(in_order(problems)))
 
 
 def in_order(problems: list[Problem]) -> list[Problem]:
@@ -257,6 +259,19 @@ def _add_gates(draft: _Draft, flag_gates: dict[str, bool]) -> FeatureGates:
         else:
             draft.notices.append(Notice(finding.message, field_name, origin))
     return gates
+
+
+def _without_effect(loaded: Loaded, flag_values: Mapping[str, Any]) -> Iterator[Notice]:
+    defaults = with_defaults(with_eviction_defaults({}), loaded.gates)
+    for path, text in fields_without_effect(loaded.tree, defaults):
+        origin = loaded.origin_of(path)
+        if origin.kind is not OriginKind.DEFAULT:
+            yield Notice(text, path, str(origin))
+    for flag, text in options_without_effect(flag_values):
+        yield Notice(text, flag, str(Origin(OriginKind.FLAG, flag)))
+    for name, text in gates_without_effect(loaded.tree["featureGates"]):
+        path = format_path(("featureGates", name))
+        yield Notice(text, path, str(loaded.origin_of(path)))
 
 
 def _has_cgroup_v2() -> bool:

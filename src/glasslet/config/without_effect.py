@@ -1,0 +1,133 @@
+"""Settings that are accepted and do nothing: each one that a command line or a file sets is a notice at the start.
+
+An entry goes when the agent acts upon the setting; a test compares the tables with what the code reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from glasslet.config.gate_table import GATES
+
+_EVICTION = "pods are not evicted under node pressure yet"
+_SHUTDOWN = "pods are not stopped before the machine shuts down yet"
+_MANAGERS = "there is no CPU, memory or topology manager yet; containers share all CPUs"
+_UPSTREAM = "the Go kubelet does nothing with it either"
+_IPTABLES = "this agent makes no iptables rules"
+_GO = "it is about the Go runtime"
+_LOGS = "log lines are written at once to standard error"
+_KERNEL = "control groups are read, not subscribed to"
+
+FIELDS: Mapping[str, str] = {
+    "cpuManagerPolicy": _MANAGERS,
+    "cpuManagerPolicyOptions": _MANAGERS,
+    "cpuManagerReconcilePeriod": _MANAGERS,
+    "enableContentionProfiling": _GO,
+    "enableSystemLogQuery": "journal queries are not answered yet; files of the log directory are",
+    "evictionHard": f"{_EVICTION}; thresholds of memory and nodefs lower the node's allocatable",
+    "evictionMaxPodGracePeriod": _EVICTION,
+    "evictionMinimumReclaim": _EVICTION,
+    "evictionPressureTransitionPeriod": _EVICTION,
+    "evictionSoft": _EVICTION,
+    "evictionSoftGracePeriod": _EVICTION,
+    "hairpinMode": _UPSTREAM,
+    "iptablesDropBit": _UPSTREAM,
+    "iptablesMasqueradeBit": _UPSTREAM,
+    "kernelMemcgNotification": _KERNEL,
+    "logging.flushFrequency": _LOGS,
+    "logging.options.json.infoBufferSize": _LOGS,
+    "logging.options.json.splitStream": _LOGS,
+    "logging.options.text.infoBufferSize": _LOGS,
+    "logging.options.text.splitStream": _LOGS,
+    "makeIPTablesUtilChains": _IPTABLES,
+    "memoryManagerPolicy": _MANAGERS,
+    "reservedMemory": _MANAGERS,
+    "showHiddenMetricsForVersion": "no metric is hidden",
+    "shutdownGracePeriod": _SHUTDOWN,
+    "shutdownGracePeriodByPodPriority": _SHUTDOWN,
+    "shutdownGracePeriodCriticalPods": _SHUTDOWN,
+    "streamingConnectionIdleTimeout": _UPSTREAM,
+    "topologyManagerPolicy": _MANAGERS,
+    "topologyManagerPolicyOptions": _MANAGERS,
+    "topologyManagerScope": _MANAGERS,
+    "tracing": "no traces are exported yet; `glasslet trace` shows a pod's",
+    "volumePluginDir": "FlexVolume plugins are not supported; volumes of that type are refused",
+}
+"""KubeletConfiguration by path, and why a value other than the default changes nothing."""
+
+OPTIONS: Mapping[str, str] = {
+    "--exit-on-lock-contention": "the lock file is not taken yet",
+    "--experimental-mounter-path": _UPSTREAM,
+    "--housekeeping-interval": "it belongs to cAdvisor, which is not part of this agent",
+    "--lock-file": "the lock file is not taken yet",
+    "--version": "the agent reports its own version",
+}
+"""Flags that are no configuration fields."""
+
+KUBELET_GATES: Mapping[str, str] = {
+    "AllowOverwriteTerminationGracePeriodSeconds": _EVICTION,
+    "CPUManagerPolicyAlphaOptions": _MANAGERS,
+    "CPUManagerPolicyBetaOptions": _MANAGERS,
+    "CSIVolumeHealth": "there is no CSI yet",
+    "ComponentFlagz": "the page is not served",
+    "ComponentStatusz": "the page is not served",
+    "DRAExtendedResource": "there is no DRA yet",
+    "DisableCPUQuotaWithExclusiveCPUs": _MANAGERS,
+    "DisableNodeKubeProxyVersion": "kubeProxyVersion stays empty, whatever the gate says",
+    "EventedPLEG": "events of the runtime are hints, and lists are read as well, whatever the gate says",
+    "InPlacePodVerticalScalingExclusiveCPUs": _MANAGERS,
+    "InPlacePodVerticalScalingExclusiveMemory": _MANAGERS,
+    "KubeletInUserNamespace": "the agent needs the machine's own root",
+    "KubeletPodResourcesDynamicResources": "there is no DRA yet",
+    "KubeletSeparateDiskGC": "the first file system of images counts",
+    "LocalStorageCapacityIsolationFSQuotaMonitoring": "use of disk is measured without quotas",
+    "MutableCSINodeAllocatableCount": "there is no CSI yet",
+    "PodAndContainerStatsFromCRI": "figures come from cgroups",
+    "PodCertificateRequest": "pod certificates are not projected yet",
+    "PodObservedGenerationTracking": "the generation is reported, whatever the gate says",
+    "PodReadyToStartContainersCondition": "the condition is reported, whatever the gate says",
+    "ReloadKubeletServerCertificateFile": "certificate files are read again when they change, whatever the gate says",
+    "ResourceHealthStatus": "health of devices is not part of a pod's status yet",
+    "SELinuxChangePolicy": "the runtime labels volumes",
+    "SELinuxMount": "the runtime labels volumes",
+    "SELinuxMountReadWriteOncePod": "the runtime labels volumes",
+    "TopologyManagerPolicyAlphaOptions": _MANAGERS,
+}
+"""Feature gates that the Go kubelet acts upon; those of other components change nothing in either."""
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a plain value asks for nothing."""
+    if isinstance(value, dict):
+        return all(_is_zero(entry) for entry in value.values())
+    return value in (None, "", [], False, 0, "0", "0s", "0%")
+
+
+def fields_without_effect(tree: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Path and text for each value of the configuration that asks for something in vain."""
+    for path, why in FIELDS.items():
+        value, default = _at(tree, path), _at(defaults, path)
+        if value != default and not _is_zero(value):
+            yield path, f"{path} has no effect: {why}"
+
+
+def options_without_effect(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Flag and text for each flag of OPTIONS in `given`, which is keyed by flag name without dashes."""
+    for flag, why in OPTIONS.items():
+        value = given.get(flag[2:])
+        if not _is_zero(value) and (flag != "--version" or str(value).startswith("v")):
+            yield flag, f"{flag} has no effect: {why}"
+
+
+def gates_without_effect(settings: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
+    """Gate and text for each gate of KUBELET_GATES that is set to something else than its default."""
+    for name, why in KUBELET_GATES.items():
+        if settings.get(name, GATES[name].default) != GATES[name].default:
+            yield name, f"feature gate {name} has no effect: {why}"
+
+
+def _at(tree: Any, path: str) -> Any:
+    for part in path.split("."):
+        tree = tree.get(part) if isinstance(tree, dict) else None
+    return tree
