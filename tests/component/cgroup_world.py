@@ -10,6 +10,7 @@ from typing import TypeVar
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import LoopClock
+from glasslet.host.threads import HERE, Place
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
@@ -28,7 +29,16 @@ T = TypeVar("T")
 class TurnTaking:
     """Threads in one: a call happens at once, its answer comes a turn of the loop later."""
 
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = WaitKind.CGROUP) -> T:
+    async def run(
+        self,
+        call: Callable[[], T],
+        *,
+        on: str,
+        key: str = "",
+        kind: WaitKind = WaitKind.VOLUME,
+        within: float = 30.0,
+        place: Place = HERE,
+    ) -> T:
         assert on
         answer = call()
         await asyncio.sleep(0)

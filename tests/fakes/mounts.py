@@ -1,16 +1,12 @@
-"""Mounts without a kernel, and threads without threads: for tests that need no root and no real time."""
+"""Mounts without a kernel: for tests that need no root."""
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 from glasslet.host.mounts.table import MountEntry, MountTable
-
-T = TypeVar("T")
 
 
 class FakeMounts:
@@ -63,25 +59,6 @@ class FakeMounts:
             options=options or ("rw",),
         )
         self._entries.append(entry)
-
-
-class InlineThreads:
-    """Runs every call at once, in place."""
-
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
-        assert on
-        return call()
-
-
-class HeldThreads(InlineThreads):
-    """Runs no call before it is released: what has happened then happened on the event loop."""
-
-    def __init__(self) -> None:
-        self.released = asyncio.Event()
-
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 0.0) -> T:
-        await self.released.wait()
-        return await super().run(call, on=on, key=key, within=within)
 
 
 def _line(entry: MountEntry) -> str:

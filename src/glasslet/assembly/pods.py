@@ -19,7 +19,7 @@ from glasslet.assembly.sources import APIPods, build_api_pods, build_static_sour
 from glasslet.assembly.upkeep import Services, Upkeep, build_upkeep
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.machine import look_up_node_ips, resolve_name
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import LOOK_UP, HostCallStuck
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.intake import PodIntake
@@ -62,7 +62,9 @@ async def find_host_ips(foundation: Foundation) -> tuple[str, ...]:
     requested = tuple(ip.strip() for ip in foundation.options.node_ip.split(",") if ip.strip())
     look_up = partial(look_up_node_ips, foundation.node_name, requested, resolve_name)
     try:
-        return await foundation.threads.run(look_up, on="the node's address", kind=WaitKind.ADMISSION, within=5.0)
+        return await foundation.threads.run(
+            look_up, on="the node's address", kind=WaitKind.ADMISSION, within=5.0, place=LOOK_UP
+        )
     except (NodeAddressUnknown, HostCallStuck) as error:
         if requested:
             raise

@@ -6,19 +6,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from glasslet.devices.checkpoint import FILE, BadCheckpoint, Checkpoint, decode
 from glasslet.host.files.small_files import MAX_STATE_BYTES, move_aside, read_regular, write_atomically
+from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
-
-
-class Threads(Protocol):
-    """`host.threads.HostThreads`."""
-
-    async def run(self, call: Callable[[], None], *, on: str, key: str = "", kind: WaitKind = ...) -> None: ...
 
 
 class CheckpointFile:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from glasslet.host.machine import capacity_of
 from glasslet.host.resolver import ResolverSource, resolver_limits
-from glasslet.host.threads import HostThreads
+from glasslet.host.threads import MEASURE, HostThreads
 from glasslet.node.inputs import NodeEvent
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
@@ -57,7 +57,9 @@ async def image_disk_notice(images: ImageFilesystems, threads: HostThreads) -> N
     try:
         for filesystem in await images.image_filesystems():
             path = filesystem.mountpoint
-            size = await threads.run(partial(capacity_of, path), on=f"size of {path}", kind=WaitKind.ADMISSION)
+            size = await threads.run(
+                partial(capacity_of, path), on=f"size of {path}", kind=WaitKind.ADMISSION, place=MEASURE
+            )
             if size == 0:
                 return _NO_CAPACITY
     except (RuntimeCallError, OSError) as error:

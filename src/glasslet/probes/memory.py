@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
 
 from msgspec import Struct
 
 from glasslet.api.object import ContainerID
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.host.files.state_file import StateFile
+from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import WaitKind
@@ -32,12 +32,6 @@ RECALLED_FOR = 600.0
 """Seconds for which instances that no pod came for are carried over to the next file."""
 
 _NOTHING = ProbeOutcome()
-
-
-class Threads(Protocol):
-    """Runs a blocking call (`host.threads`)."""
-
-    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind) -> Any: ...
 
 
 class _State(Struct, frozen=True, kw_only=True):

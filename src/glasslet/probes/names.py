@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from typing import Any, Protocol
 
+from glasslet.host.threads import LOOK_UP, Threads
 from glasslet.record.stations import WaitKind
 
 _WITHIN = 10.0
-
-
-class Threads(Protocol):
-    """Runs a blocking call (`host.threads`)."""
-
-    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind, within: float) -> Any: ...
 
 
 class NameResolver:
@@ -35,6 +28,6 @@ class NameResolver:
             return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
         addresses: tuple[str, ...] = await self._threads.run(
-            look_up, on=f"look-up of {host}", kind=WaitKind.PROBE, within=_WITHIN
+            look_up, on=f"look-up of {host}", kind=WaitKind.PROBE, within=_WITHIN, place=LOOK_UP
         )
         return addresses

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.archive import Archive, Archived, made_record
 from glasslet.record.disk import Line, NoSpace, Retention, SegmentWriter
 from glasslet.record.events import kept_name
@@ -55,6 +56,8 @@ class RecordKeeper:
         self._pause = StandingFinding(record)
         self._writing = asyncio.Lock()
         self._one_writer = threading.Lock()
+        self._threads = OwnThreads("record")
+        self._readers = OwnThreads("record: reading", limit=2)
         self._retry_at = 0.0
 
     async def run(self) -> None:
@@ -65,7 +68,7 @@ class RecordKeeper:
         self.record.when_unwritten(unwritten.set)
         try:
             await self.flush()
-            await asyncio.to_thread(self._look_over)
+            await self._threads.run(self._look_over)
             while True:
                 await self._until_due(unwritten, within=alive_at - loop.time())
                 await self.flush()
@@ -91,7 +94,7 @@ class RecordKeeper:
         async with self._writing:
             batches = self.record.take_unwritten()
             if batches or not self._opened:
-                self._note(await asyncio.to_thread(self._write, batches))
+                self._note(await self._threads.run(self._write, batches))
 
     async def of(self, pod: PodRef | str | None) -> PodRecord | None:
         """A pod's whole record (`pod` None: the agent's own). None if there is none."""
@@ -99,12 +102,12 @@ class RecordKeeper:
         memory = self.record.of(uid)
         if memory is not None and memory.dropped:
             await self.flush()
-        archived = await asyncio.to_thread(Archive(self.folder).read, uid)
+        archived = await self._readers.run(Archive(self.folder).read, uid)
         return self._joined(memory, archived)
 
     async def pods(self) -> list[PodRef]:
         """Every pod with a record, the one written to last at the end."""
-        archived = await asyncio.to_thread(Archive(self.folder).pods)
+        archived = await self._readers.run(Archive(self.folder).pods)
         return list(dict.fromkeys([*archived, *self.record.pods()]))
 
     def _joined(self, memory: PodRecord | None, archived: Archived | None) -> PodRecord | None:

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from glasslet.host.cgroups.processes import kill_processes
 from glasslet.host.cgroups.tree import CgroupTree
+from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.limits import CgroupLimits, settings
@@ -23,12 +24,6 @@ _KILL_TRIES = 5
 _EMPTY_TRIES = 10
 _FIRST_PAUSE = 0.001
 """Seconds, doubling: killed processes leave a cgroup when they are reaped. All tries together take about a second."""
-
-
-class Threads(Protocol):
-    """`host.threads.HostThreads`."""
-
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = ...) -> T: ...
 
 
 class CgroupMetrics(Protocol):

@@ -13,8 +13,8 @@ from functools import partial
 
 from glasslet.host.cgroups.discovery import in_hosts_pid_namespace, is_kernel_thread, own_cgroup
 from glasslet.host.cgroups.tree import CgroupTree
+from glasslet.host.threads import Threads
 from glasslet.record.stations import WaitKind
-from glasslet.resources.cgroup_manager import Threads
 from glasslet.resources.layout import cgroupfs_path, parse_name
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import Recorder
 from glasslet.sources.folder_watch import FolderWatch, Opener
 from glasslet.sources.inotify import Inotify
@@ -42,6 +43,7 @@ class FileSource:
         recorder: Recorder,
         open_inotify: Opener = Inotify,
     ) -> None:
+        self._threads = OwnThreads("manifest files")
         self._check_seconds = config.check_seconds
         self._files = ManifestFiles(paths=config.paths, reader=reader, every_document=config.every_document)
         self._deliver = deliver
@@ -64,10 +66,10 @@ class FileSource:
                 # The watch comes first: what changes between it and the look is seen twice, never missed.
                 established = watch.establish(renew=loop.time() >= next_full)
                 if changed is None or established or loop.time() >= next_full:
-                    await asyncio.to_thread(self._files.look_at_all)
+                    await self._threads.run(self._files.look_at_all)
                     next_full = loop.time() + self._check_seconds
                 elif changed:
-                    await asyncio.to_thread(self._files.look_at, changed)
+                    await self._threads.run(self._files.look_at, changed)
                 self._report()
                 changed = await watch.wait(max(0.0, next_full - loop.time()))
 

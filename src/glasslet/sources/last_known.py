@@ -13,13 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
 
 from msgspec import Struct
 
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.host.files.state_file import StateFile
+from glasslet.host.threads import Threads
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
@@ -54,12 +54,6 @@ class LastKnown(Struct, frozen=True, kw_only=True, omit_defaults=True):
     node: Node | None = None
     services: tuple[ServiceAddress, ...] = ()
     pods: tuple[Pod, ...] = ()
-
-
-class Threads(Protocol):
-    """Runs a blocking call (`host.threads`)."""
-
-    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind) -> Any: ...
 
 
 class LastKnownPods:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from glasslet.api.pod import Pod
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.config.document import DocumentError
 from glasslet.config.documents import load_documents
 from glasslet.record.recorder import Recorder
@@ -48,6 +49,7 @@ class URLSource:
         recorder: Recorder,
         fetch: Fetch = fetch,
     ) -> None:
+        self._threads = OwnThreads("manifests of a URL")
         self._config = config
         self._reader = reader
         self._deliver = deliver
@@ -87,7 +89,7 @@ class URLSource:
             self._recovered()
 
     async def _read(self, body: bytes) -> None:
-        pods = await asyncio.to_thread(self._pods, body)
+        pods = await self._threads.run(self._pods, body)
         if isinstance(pods, Problem):
             line = f"line {pods.line}: " if pods.line else ""
             self._failed(f"{_ABOUT_CONTENT} {line}{pods.message}")

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import Clock
+from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ObservedPod
@@ -23,14 +24,6 @@ MAX_AGE = 1.0
 """Seconds that a reading is good for."""
 _SHORT_LOOK = 0.2
 _WITHIN = 20.0
-
-
-class Threads(Protocol):
-    """Where blocking reads are done."""
-
-    async def run(
-        self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = ..., within: float = ...
-    ) -> T: ...
 
 
 class PodViews(Protocol):

@@ -17,11 +17,11 @@ from functools import partial
 from typing import Protocol
 
 from glasslet.api.object import PodUID
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import HostCallStuck, Threads
 from glasslet.record.stations import WaitKind
 from glasslet.stats.cgroups.cpu_rates import CPURates
 from glasslet.stats.cgroups.figures import Part
-from glasslet.stats.collector import MAX_AGE, Threads
+from glasslet.stats.collector import MAX_AGE
 from glasslet.stats.disks.disk_counters import disk_counters
 from glasslet.stats.disks.disk_usage import FilesystemFigures
 from glasslet.stats.disks.storage import MAX_AGE as STORAGE_MAX_AGE

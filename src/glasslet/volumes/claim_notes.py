@@ -9,7 +9,8 @@ from glasslet.api.codec import decode, encode
 from glasslet.api.persistent_volume import PersistentVolume
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.small_files import Intact, make_directory, read_checked, write_checked
-from glasslet.volumes.plugin import Threads, volume_key
+from glasslet.host.threads import Threads
+from glasslet.volumes.plugin import volume_key
 
 _log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ class DataVolume(ABC):
 
     name: ClassVar[str]
     in_memory: ClassVar[bool] = True
+    local: ClassVar[bool] = True
 
     def __init__(self, *, volumes: FileVolumes) -> None:
         self._volumes = volumes

@@ -13,9 +13,10 @@ from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.removal import remove_tree
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import MountEntry, resolved
+from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import HUGE_PAGES, page_size, tmpfs_size
 from glasslet.volumes.ownership import give_to_group
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
 
 _MODE = 0o777
 _MEMORY = "Memory"
@@ -27,6 +28,7 @@ class EmptyDir:
     """The plugin. `pod_memory_limit` and `allocatable_memory` give bytes, 0 for no limit."""
 
     name = "kubernetes.io/empty-dir"
+    local = True
 
     def __init__(
         self,

@@ -18,9 +18,10 @@ from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.removal import remove_tree
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import resolved
+from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import tmpfs_size
 from glasslet.volumes.ownership import give_to_group
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeRequest, volume_key
+from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeRequest, volume_key
 from glasslet.volumes.problems import SourceUnreachable
 
 _MODE = 0o777

@@ -8,8 +8,9 @@ from functools import partial
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.host.threads import Threads
 from glasslet.volumes.ownership import belongs_to_group, give_to_group
-from glasslet.volumes.plugin import Threads, volume_key
+from glasslet.volumes.plugin import REMOTE, volume_key
 
 FIRST_REPORT = 30.0
 NEXT_REPORT = 60.0
@@ -51,7 +52,7 @@ class GroupOwner:
         with _Reports(partial(self._report, pod, path), lambda: done):
             # No limit: a walk that is given up and begun anew would never come to its end.
             on, key = f"volume {name}: set fsGroup", volume_key(pod.metadata.uid, name)
-            await self._threads.run(work, on=on, key=key, within=_ANY_TIME)
+            await self._threads.run(work, on=on, key=key, within=_ANY_TIME, place=REMOTE)
 
     def _report(self, pod: Pod, path: str, done: int | None) -> None:
         uid = pod.metadata.uid

@@ -10,7 +10,8 @@ from functools import partial
 from glasslet.api.volume import HostPathVolumeSource
 from glasslet.exchange.volume import MountedVolume
 from glasslet.host.files.small_files import make_directory
-from glasslet.volumes.plugin import NO_OPTIONS, WAIT_SECONDS, Threads, VolumeProblem, VolumeRequest, volume_key
+from glasslet.host.threads import Threads
+from glasslet.volumes.plugin import NO_OPTIONS, REMOTE, WAIT_SECONDS, VolumeProblem, VolumeRequest, volume_key
 
 _FILE_MODE = 0o644
 _KINDS: dict[str, tuple[Callable[[int], bool], str]] = {
@@ -27,6 +28,7 @@ class HostPath:
     """The plugin. It keeps nothing on disk, so there is nothing to tear down."""
 
     name = "kubernetes.io/host-path"
+    local = False
 
     def __init__(self, *, threads: Threads) -> None:
         self._threads = threads
@@ -48,6 +50,7 @@ class HostPath:
                 on=f"volume {name}: look at {path}",
                 key=volume_key(request.pod.metadata.uid, name),
                 within=WAIT_SECONDS,
+                place=REMOTE,
             )
         return MountedVolume(name=request.volume.name, path=path, read_only=request.read_only)
 

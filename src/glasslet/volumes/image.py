@@ -11,6 +11,7 @@ class ImageVolume:
     """The plugin, for nodes with the gate ImageVolume. The image is pulled when a container needs it."""
 
     name = "kubernetes.io/image"
+    local = True
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Names the image."""

@@ -20,9 +20,10 @@ from glasslet.host.mounts.filesystems import mount_disk
 from glasslet.host.mounts.iscsi import Chap, ISCSIFailed, Target, drop_disk, log_in, log_out
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import resolved
+from glasslet.host.threads import Lane, Place, Threads
 from glasslet.kubeapi.errors import APIError
 from glasslet.volumes.data_sources import Objects
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds
 
 _PRIVATE = 0o750
@@ -47,6 +48,7 @@ class ISCSIVolume:
     """The plugin. `root_of_devices` stands before /dev and /sys."""
 
     name = "kubernetes.io/iscsi"
+    local = False
 
     def __init__(
         self, *, root: RootLayout, mounts: Mounts, threads: Threads, binds: PodBinds, objects: Objects
@@ -75,6 +77,7 @@ class ISCSIVolume:
                 on=f"volume {request.name}: attach {target.iqn} lun {target.lun}",
                 key=f"{self.name}/{target.iqn}",
                 within=WAIT_SECONDS,
+                place=Place(Lane.REMOTE, server=target.portals[0]),
             )
             return await self._binds.show(self.name, request, shared)
         finally:
@@ -87,6 +90,7 @@ class ISCSIVolume:
             on=f"volume {volume}: unmount iscsi disk",
             key=volume_key(uid, volume),
             within=WAIT_SECONDS,
+            place=REMOTE,
         )
         for shared in glob(f"{self._root.root_dir}/plugins/{self.name}/iface-*/*"):
             iqn = _iqn_of(shared)
@@ -95,6 +99,7 @@ class ISCSIVolume:
                 on=f"volume {volume}: detach {iqn}",
                 key=f"{self.name}/{iqn}",
                 within=WAIT_SECONDS,
+                place=REMOTE,
             )
 
     async def _chap(self, source: ISCSIVolumeSource, request: VolumeRequest) -> Chap:

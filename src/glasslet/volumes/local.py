@@ -13,7 +13,8 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.filesystems import mount_disk
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import resolved
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeProblem, VolumeRequest, volume_key
+from glasslet.host.threads import Threads
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds
 
 _PRIVATE = 0o750
@@ -23,6 +24,7 @@ class LocalVolume:
     """The plugin."""
 
     name = "kubernetes.io/local-volume"
+    local = False
 
     def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads, binds: PodBinds) -> None:
         self._root = root
@@ -47,6 +49,7 @@ class LocalVolume:
             # The disk is one for all pods.
             key=f"{self.name}/{request.name}",
             within=WAIT_SECONDS,
+            place=REMOTE,
         )
         return await self._binds.show(self.name, request, directory)
 
@@ -57,18 +60,20 @@ class LocalVolume:
             on=f"volume {volume}: unmount local volume",
             key=volume_key(uid, volume),
             within=WAIT_SECONDS,
+            place=REMOTE,
         )
         await self._threads.run(
             partial(self._release_disk, volume),
             on=f"volume {volume}: unmount disk",
             key=f"{self.name}/{volume}",
             within=WAIT_SECONDS,
+            place=REMOTE,
         )
 
     async def _disk(self, request: VolumeRequest, source: LocalVolumeSource) -> MountedVolume:
         """The device itself, for containers that want no file system."""
         on = f"volume {request.name}: look at {source.path}"
-        path = await self._threads.run(partial(_device, source.path), on=on, within=WAIT_SECONDS)
+        path = await self._threads.run(partial(_device, source.path), on=on, within=WAIT_SECONDS, place=REMOTE)
         return MountedVolume(name=request.volume.name, device=path, read_only=request.read_only)
 
     def _directory(self, request: VolumeRequest, source: LocalVolumeSource) -> str:

@@ -23,19 +23,11 @@ from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.layout import RootLayout, escaped
 from glasslet.host.files.removal import printable, remove_empty
 from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import HERE, HostCallStuck, Place, Threads
 from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
 from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady
-from glasslet.volumes.plugin import (
-    WAIT_SECONDS,
-    Mounts,
-    Threads,
-    VolumePlugin,
-    VolumeProblem,
-    VolumeRequest,
-    volume_key,
-)
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumePlugin, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
 from glasslet.volumes.unserved import unserved
 
@@ -132,6 +124,7 @@ class VolumeManager:
                     on=f"volume {part.volume}: bind subPath for {container}",
                     key=volume_key(ref.uid, directory),
                     within=WAIT_SECONDS,
+                    place=self._place_of(ref.uid, directory),
                 )
             except OSError as error:
                 fields = {"pod": str(ref), "container": container, "volume": part.volume, "error": str(error)}
@@ -212,7 +205,14 @@ class VolumeManager:
             on=f"volume {volume}: unmount subPaths",
             key=volume_key(uid, volume),
             within=WAIT_SECONDS,
+            place=self._place_of(uid, volume),
         )
+
+    def _place_of(self, uid: str, directory: str) -> Place:
+        """Where work on a volume is done, by what is on disk: only directories of this node's own are looked at."""
+        local = (plugin for plugin in self._plugins.values() if plugin.local)
+        there = any(os.path.lexists(self._root.volume(uid, plugin.name, directory)) for plugin in local)
+        return HERE if there else REMOTE
 
 
 def _names(directory: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -12,8 +12,10 @@ from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
 from glasslet.exchange.volume import MountedVolume
 from glasslet.host.mounts.table import MountTable
+from glasslet.host.threads import Lane, Place
 
-T = TypeVar("T")
+REMOTE = Place(Lane.REMOTE)
+"""Work on volumes that depend on a server or a device elsewhere, or may do so."""
 
 WAIT_SECONDS = 123.0
 """How long one mount or unmount may take before its pod is told."""
@@ -59,17 +61,15 @@ class VolumePlugin(Protocol):
     def name(self) -> str:
         """The name that directories carry, as in `kubernetes.io/empty-dir`."""
 
+    @property
+    def local(self) -> bool:
+        """Whether it depends on nothing but this node's own kernel and disk."""
+
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Makes the volume ready on this node. Raises VolumeProblem or OSError."""
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Takes the volume of that name off the pod, by what is on disk alone. Raises OSError."""
-
-
-class Threads(Protocol):
-    """Runs what can hang elsewhere (`host.threads.HostThreads`)."""
-
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = ...) -> T: ...
 
 
 class Mounts(Protocol):

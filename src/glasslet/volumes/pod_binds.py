@@ -13,8 +13,9 @@ from glasslet.host.files.removal import remove_tree
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import MountEntry, MountTable, resolved
+from glasslet.host.threads import Threads
 from glasslet.volumes.group_owner import GroupOwner, Tell
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, Threads, VolumeRequest, volume_key
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeRequest, volume_key
 
 _PRIVATE = 0o750
 _READY = "ready"
@@ -41,6 +42,7 @@ class PodBinds:
             on=f"volume {name}: bind {source}",
             key=volume_key(uid, name),
             within=WAIT_SECONDS,
+            place=REMOTE,
         )
         if shared is not None:
             self._check_group(request.pod, name, path, shared)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -20,9 +19,9 @@ from glasslet.probes.names import NameResolver
 from glasslet.probes.prober import Prober, Subject, Tried
 from glasslet.probes.results import Verdict
 from glasslet.probes.settings import ProbeSettings
-from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
 from tests.builders.pod import container
+from tests.fakes.inline_threads import InlineThreads
 from tests.fakes.loopback_server import LOOPBACK, listening
 from tests.fakes.runtime import FakeRuntime
 
@@ -30,17 +29,10 @@ MANY = b"9" * 5000
 SETTINGS = frame(4, 0, b"", stream=0)
 
 
-class Inline:
-    """Runs blocking calls at once."""
-
-    async def run(self, call: Callable[[], Any], *, on: str, kind: WaitKind, within: float) -> Any:
-        return call()
-
-
 async def probed(probe: Probe, host: str = LOOPBACK, resolve: Resolve | None = None) -> Tried:
     prober = Prober(
         runtime=FakeRuntime(),
-        resolve=resolve or NameResolver(threads=Inline()),
+        resolve=resolve or NameResolver(threads=InlineThreads()),
         recorder=Record(),
         settings=ProbeSettings(),
     )

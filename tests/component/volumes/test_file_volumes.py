@@ -39,7 +39,8 @@ from tests.builders.objects import config_map, secret
 from tests.builders.podspec import node_facts, pod_of
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.claims import NO_CLAIMS
-from tests.fakes.mounts import FakeMounts, InlineThreads
+from tests.fakes.inline_threads import InlineThreads
+from tests.fakes.mounts import FakeMounts
 from tests.fakes.waits import WaitLog
 
 pytestmark = pytest.mark.looptime

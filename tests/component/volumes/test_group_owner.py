@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import pytest
 
+from glasslet.host.threads import HERE, Place
+from glasslet.record.stations import WaitKind
 from glasslet.volumes.group_owner import GroupOwner
 from tests.builders.podspec import pod_of
 
@@ -26,7 +28,16 @@ class SlowThreads:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", within: float = 30.0) -> T:
+    async def run(
+        self,
+        call: Callable[[], T],
+        *,
+        on: str,
+        key: str = "",
+        kind: WaitKind = WaitKind.VOLUME,
+        within: float = 30.0,
+        place: Place = HERE,
+    ) -> T:
         answer = call()
         async with asyncio.timeout(within):
             await asyncio.sleep(self.seconds)

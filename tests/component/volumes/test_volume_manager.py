@@ -24,7 +24,8 @@ from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumePlugin, VolumeRequest
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
-from tests.fakes.mounts import FakeMounts, InlineThreads
+from tests.fakes.inline_threads import InlineThreads
+from tests.fakes.mounts import FakeMounts
 
 REF = PodRef("default", "web", PodUID("uid-1"))
 EMPTY_DIRS = "pods/uid-1/volumes/kubernetes.io~empty-dir"
@@ -35,6 +36,7 @@ class StuckPlugin:
     """A volume type whose server does not answer."""
 
     name = "example.org/stuck"
+    local = False
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         raise HostCallStuck("volume net: stat /mnt", 123)

@@ -13,7 +13,7 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.volumes.host_path import HostPath, check_type
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from tests.builders.podspec import pod_of
-from tests.fakes.mounts import InlineThreads
+from tests.fakes.inline_threads import InlineThreads
 from tests.skips import on_purpose
 
 

@@ -25,6 +25,7 @@ from glasslet.host.files.removal import remove_empty, remove_tree
 from glasslet.host.files.small_files import make_directory, read_regular, write_in_place
 from glasslet.host.files.termination import EndedInstance, log_name, log_of, read_last_words
 from glasslet.host.mounts.table import read_mount_table
+from glasslet.host.threads import Threads
 
 T = TypeVar("T")
 
@@ -35,12 +36,6 @@ _PRIVATE = 0o750
 _READABLE = 0o755
 _ETC_HOSTS = "/etc/hosts"
 _OF_PODS = frozenset({"volumes", "plugins", "containers", "volume-subpaths", "volumeDevices", "etc-hosts", "userns"})
-
-
-class Threads(Protocol):
-    """Runs what can take long elsewhere (`host.threads.HostThreads`)."""
-
-    async def run(self, call: Callable[[], T], *, on: str) -> T: ...
 
 
 class LoggedInstance(Protocol):

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from glasslet.host.files.small_files import MAX_STATE_BYTES, move_aside, read_regular, write_atomically
+from glasslet.host.threads import Threads
 from glasslet.pods.resize.checkpoint import ByPod, Damaged, dump, load
-from glasslet.record.stations import WaitKind
 
 T = TypeVar("T")
 
 _PAUSE = 10.0
 """Seconds between tries to write while the disk refuses."""
-
-
-class Threads(Protocol):
-    """`host.threads.HostThreads`."""
-
-    async def run(self, call: Callable[[], T], *, on: str, key: str = "", kind: WaitKind = ...) -> T: ...
 
 
 class ResizeFiles:

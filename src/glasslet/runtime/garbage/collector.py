@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import working_for
 from glasslet.runtime.errors import NotFound, RuntimeCallError
 from glasslet.runtime.garbage.log_folders import LogFolders
@@ -89,6 +90,7 @@ class GarbageCollector:
         limits: Limits | None = None,
         period: float = PERIOD,
     ) -> None:
+        self._threads = OwnThreads("log folders")
         self._runtime = runtime
         self._observed = observed
         self._pods = pods
@@ -180,10 +182,10 @@ class GarbageCollector:
 
     async def _clean_folders(self) -> None:
         if self._pods.sources_ready():
-            on_disk = await asyncio.to_thread(self._folders.uids)
+            on_disk = await self._threads.run(self._folders.uids)
             unknown = frozenset(uid for uid in on_disk if self._observed.get(uid) is None)
             if gone := frozenset(uid for uid in unknown if self._pods.content_removable(uid)):
-                names = await asyncio.to_thread(self._folders.remove, gone)
+                names = await self._threads.run(self._folders.remove, gone)
                 logger.info("log directories of deleted pods removed", extra={"names": names})
         alive = frozenset(
             container.id
@@ -191,7 +193,7 @@ class GarbageCollector:
             for container in pod.containers
             if container.phase is not ContainerPhase.EXITED
         )
-        await asyncio.to_thread(self._folders.remove_dangling_links, alive)
+        await self._threads.run(self._folders.remove_dangling_links, alive)
 
     # -- after a death -----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from glasslet.host.threads import HostThreads
+from glasslet.host.threads import MEASURE, HostThreads
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.garbage.image_rules import Disk
 from glasslet.runtime.garbage.images import ImagesNotCollected
@@ -18,7 +18,7 @@ async def image_disk(images: ImageService, threads: HostThreads) -> Disk:
     place = next((usage.mountpoint for usage in await images.image_filesystems()), "")
     if not place:
         raise ImagesNotCollected("the runtime names no file system of its images")
-    return await threads.run(partial(_space, place), on=f"file system of {place}", kind=WaitKind.VOLUME)
+    return await threads.run(partial(_space, place), on=f"file system of {place}", kind=WaitKind.VOLUME, place=MEASURE)
 
 
 def _space(path: str) -> Disk:

@@ -19,6 +19,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.pull_records import (
@@ -77,6 +78,7 @@ class PullVerification:
         self._images = images
         self._clock = clock
         self._lock = asyncio.Lock()
+        self._threads = OwnThreads("records of pulled images")
         self._under_way: dict[str, int] = {}
         self._settled = False
 
@@ -86,9 +88,9 @@ class PullVerification:
         async with self._lock:
             await self._settle()
             try:
-                record = await asyncio.to_thread(self._files.record, image_ref)
+                record = await self._threads.run(self._files.record, image_ref)
                 pulled_here = record is not None or image in self._under_way
-                pulled_here = pulled_here or await asyncio.to_thread(self._files.intended, image)
+                pulled_here = pulled_here or await self._threads.run(self._files.intended, image)
             except (OSError, BadRecord) as error:
                 logger.warning("record of a pull cannot be read", extra={"image": image, "error": str(error)})
                 return True
@@ -106,7 +108,7 @@ class PullVerification:
         async with self._lock:
             await self._settle()
             try:
-                await asyncio.to_thread(self._files.intend, image)
+                await self._threads.run(self._files.intend, image)
             except OSError as error:
                 raise IntentNotRecorded(f"failed to record image pull intent: {error}") from error
             self._under_way[image] = self._under_way.get(image, 0) + 1
@@ -128,9 +130,9 @@ class PullVerification:
     async def prune(self, present: Collection[str], before: datetime) -> None:
         """Drops records of images (by id) that are gone, if they were not written since."""
         async with self._lock:
-            for record in await asyncio.to_thread(self._files.records):
+            for record in await self._threads.run(self._files.records):
                 if record.image_ref not in present and record.last_updated_time < before.replace(microsecond=0):
-                    await asyncio.to_thread(self._files.remove, record.image_ref)
+                    await self._threads.run(self._files.remove, record.image_ref)
 
     async def _matches(
         self, record: PulledRecord, repository: str, known: PullCredentials, auths: Sequence[RegistryAuth]
@@ -152,7 +154,7 @@ class PullVerification:
         """Adds to the record of an image; whether that is on disk."""
         now = self._clock.now()
         try:
-            old = await asyncio.to_thread(self._files.record, image_ref)
+            old = await self._threads.run(self._files.record, image_ref)
         except (OSError, BadRecord) as error:
             logger.warning("record of a pull cannot be read", extra={"image_ref": image_ref, "error": str(error)})
             old = None
@@ -160,7 +162,7 @@ class PullVerification:
         if new is old:
             return True
         try:
-            await asyncio.to_thread(self._files.write, new)
+            await self._threads.run(self._files.write, new)
         except OSError as error:
             logger.error("record of a pull cannot be written", extra={"image_ref": image_ref, "error": str(error)})
             return False
@@ -172,7 +174,7 @@ class PullVerification:
             self._under_way[image] = left
             return
         try:
-            await asyncio.to_thread(self._files.forget_intent, image)
+            await self._threads.run(self._files.forget_intent, image)
         except OSError as error:
             logger.error("record of a begun pull cannot be removed", extra={"image": image, "error": str(error)})
             return
@@ -183,7 +185,7 @@ class PullVerification:
         if self._settled:
             return
         try:
-            begun = {_normal(intent.image): intent.image for intent in await asyncio.to_thread(self._files.intents)}
+            begun = {_normal(intent.image): intent.image for intent in await self._threads.run(self._files.intents)}
             for image in await self._images.list_images() if begun else ():
                 for name in begun.keys() & {*image.tags, *image.digests}:
                     if repository := _repository(name):

@@ -10,11 +10,15 @@ from typing import cast
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_log_options import PodLogOptions
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.runtime.logs.choice import NoLog, choose_log
 from glasslet.runtime.logs.lines import UnknownLogFormat
 from glasslet.runtime.logs.options import LogOptions, LogStream
 from glasslet.runtime.logs.reader import read_logs
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
+
+READERS = 8
+"""Logs that are read at the same moment; others wait for a moment."""
 
 
 class LogsNotAvailable(Exception):
@@ -27,6 +31,7 @@ class ContainerLogs:
     def __init__(self, *, observed: Callable[[PodUID], ObservedPod | None], now: Callable[[], datetime]) -> None:
         self._observed = observed
         self._now = now
+        self._threads = OwnThreads("container logs", limit=READERS)
 
     async def read_logs(self, pod: Pod, container: str, options: PodLogOptions) -> AsyncIterator[bytes]:
         """Chunks of text. The pod carries its status. Raises LogsNotAvailable, or OSError while reading."""
@@ -42,7 +47,7 @@ class ContainerLogs:
             now = self._instance(uid, chosen)
             return now is not None and now.phase is ContainerPhase.RUNNING
 
-        chunks = read_logs(instance.log_path, reading(options, self._now()), running=running)
+        chunks = read_logs(instance.log_path, reading(options, self._now()), running=running, threads=self._threads)
         try:
             async with aclosing(cast("AsyncGenerator[bytes, None]", chunks)):
                 async for chunk in chunks:

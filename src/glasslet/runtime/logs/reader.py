@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.runtime.logs.lines import Decoder, decoder_for
 from glasslet.runtime.logs.log_file import LogFile, Place
 from glasslet.runtime.logs.options import LogOptions
@@ -26,14 +27,19 @@ _BATCH = 0.05
 
 
 async def read_logs(
-    path: str, options: LogOptions | None = None, *, running: Callable[[], bool] = lambda: False
+    path: str,
+    options: LogOptions | None = None,
+    *,
+    running: Callable[[], bool] = lambda: False,
+    threads: OwnThreads | None = None,
 ) -> AsyncIterator[bytes]:
     """What the container wrote, in pieces of up to some 512 KiB.
 
     `running`: whether the container still runs; following ends at the end of the log once it does not. Raises OSError
-    (FileNotFoundError: there is no log) and UnknownLogFormat, both before the first piece.
+    (FileNotFoundError: there is no log) and UnknownLogFormat, both before the first piece. `threads`: shared with other
+    readers.
     """
-    log = _Reading(os.path.realpath(path), options or LogOptions())
+    log = _Reading(os.path.realpath(path), options or LogOptions(), threads or OwnThreads("container log"))
     watch: DirectoryWatch | None = None
     try:
         await log.in_thread(log.open)
@@ -74,8 +80,9 @@ class _Reading:
 
     A thread goes on when the reader is cancelled, so the file is closed by whoever of the two comes last."""
 
-    def __init__(self, path: str, options: LogOptions) -> None:
+    def __init__(self, path: str, options: LogOptions, threads: OwnThreads) -> None:
         self.path = path
+        self._threads = threads
         self.options = options
         self.done = False
         self._busy = threading.Lock()
@@ -93,7 +100,7 @@ class _Reading:
 
     def in_thread(self, call: Callable[[], T]) -> Awaitable[T]:
         """Runs one of the blocking calls."""
-        return asyncio.to_thread(self._exclusively, call)
+        return self._threads.run(self._exclusively, call)
 
     def _exclusively(self, call: Callable[[], T]) -> T:
         with self._busy:

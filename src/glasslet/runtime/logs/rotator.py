@@ -14,6 +14,7 @@ from typing import Protocol
 from glasslet.api.object import ContainerID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.logs.rotation import COMPRESSED, TEMPORARY, RotationPolicy, plan_rotation, rotated_name
@@ -53,6 +54,8 @@ class LogRotator:
         self._clock = clock
         self._policy = policy or RotationPolicy()
         self._gate = Gate(limit=max(1, self._policy.container_log_max_workers), slow_after=_SLOW_AFTER)
+        self._threads = OwnThreads("sizes of container logs")
+        self._packers = OwnThreads("log rotation", limit=max(1, self._policy.container_log_max_workers))
         self._busy: set[ContainerID] = set()
 
     async def run(self) -> None:
@@ -81,7 +84,7 @@ class LogRotator:
             for container in pod.running()
             if container.log_path and container.id not in self._busy
         ]
-        sizes = await asyncio.to_thread(_sizes, [container.log_path for _, container in found])
+        sizes = await self._threads.run(_sizes, [container.log_path for _, container in found])
         limit = self._policy.container_log_max_size
         return [one for one, size in zip(found, sizes, strict=True) if size is None or size >= limit]
 
@@ -99,12 +102,12 @@ class LogRotator:
 
     async def _rotate_one(self, container: ObservedContainer) -> None:
         path = container.log_path
-        (size,) = await asyncio.to_thread(_sizes, [path])
+        (size,) = await self._threads.run(_sizes, [path])
         if size is None:
             self._recorder.decided("log reopened", container=container.name, because="the file is missing", path=path)
             await self._runtime.reopen_log(container.id)
             return
-        await asyncio.to_thread(_make_room, path, self._policy.container_log_max_files)
+        await self._packers.run(_make_room, path, self._policy.container_log_max_files)
         rotated = rotated_name(path, self._clock.now().astimezone())
         if os.path.lexists(rotated) or os.path.lexists(rotated + COMPRESSED):
             return  # a second rotation within a second would cost the first one its file: the next round will do

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.config.loading import Loaded
 from glasslet.host.files.small_files import move_aside
 from glasslet.host.machine import node_name
@@ -76,7 +77,7 @@ class ServingPair:
 
     async def _made(self, maker: subprocess.Popen[bytes]) -> None:
         try:
-            _, said = await asyncio.to_thread(maker.communicate)
+            _, said = await OwnThreads("serving certificate").run(maker.communicate)
         except asyncio.CancelledError:
             maker.kill()  # its end ends the thread
             raise

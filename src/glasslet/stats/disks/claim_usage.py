@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
-from glasslet.stats.collector import Threads
 from glasslet.stats.disks.disk_usage import FilesystemFigures, filesystem
 
 logger = logging.getLogger(__name__)
@@ -66,6 +65,7 @@ class ClaimUsage:
                     on=f"size of claim {volume.claim} of {volume.pod}",
                     kind=WaitKind.VOLUME,
                     within=PATIENCE,
+                    place=MEASURE,
                 )
             except (HostCallStuck, OSError) as error:
                 logger.warning("claim is not measured", extra={"claim": volume.claim, "error": str(error)})

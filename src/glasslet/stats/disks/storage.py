@@ -16,13 +16,12 @@ from msgspec import Struct
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.concurrency.clock import Clock
 from glasslet.host.files.layout import LogLayout, RootLayout
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import FilesystemUsage
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.collector import Threads
 from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, files_take, filesystem, folder_takes
 from glasslet.stats.targets import PodTarget
 from glasslet.stats.turns import Turns
@@ -138,7 +137,11 @@ class Storage:
     async def _filesystem(self, path: str) -> FilesystemFigures | None:
         try:
             return await self._threads.run(
-                lambda: filesystem(path), on=f"file system of {path}", kind=WaitKind.VOLUME, within=_WITHIN
+                lambda: filesystem(path),
+                on=f"file system of {path}",
+                kind=WaitKind.VOLUME,
+                within=_WITHIN,
+                place=MEASURE,
             )
         except (HostCallStuck, OSError) as error:
             logger.warning("file system is not to be read", extra={"path": path, "error": str(error)})
@@ -151,6 +154,7 @@ class Storage:
                 on="sizes of container logs",
                 kind=WaitKind.VOLUME,
                 within=_WITHIN,
+                place=MEASURE,
             )
         except HostCallStuck as error:
             logger.warning("sizes of container logs are not known", extra={"error": str(error)})

@@ -18,10 +18,9 @@ from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
 from glasslet.concurrency.clock import Clock
 from glasslet.host.files.layout import RootLayout
-from glasslet.host.threads import HostCallStuck
+from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
-from glasslet.stats.collector import Threads
 from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, filesystem, folder_takes
 from glasslet.stats.targets import PodTarget
 
@@ -132,7 +131,11 @@ class VolumeUsage:
         with working_for(target.ref):
             try:
                 await self._threads.run(
-                    work, on=f"sizes of volumes of {target.ref}", kind=WaitKind.VOLUME, within=PATIENCE
+                    work,
+                    on=f"sizes of volumes of {target.ref}",
+                    kind=WaitKind.VOLUME,
+                    within=PATIENCE,
+                    place=MEASURE,
                 )
             except HostCallStuck as error:
                 logger.warning("volumes are still being measured", extra={"pod": str(target.ref), "error": str(error)})

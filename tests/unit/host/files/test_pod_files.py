@@ -17,7 +17,7 @@ from glasslet.host.files.pod_files import MAX_NODE_HOSTS, PodFiles
 from glasslet.podspec.hostname import pod_hostname
 from tests.builders.observed import exited_container
 from tests.builders.podspec import pod_of
-from tests.fakes.mounts import HeldThreads, InlineThreads
+from tests.fakes.inline_threads import HeldThreads, InlineThreads
 
 REF = PodRef("default", "web", PodUID("uid-1"))
 ID = ContainerID("f" * 64)

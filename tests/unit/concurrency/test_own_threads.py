@@ -1,11 +1,14 @@
-"""Threads that wait a moment for more work."""
+"""Threads that wait a moment for more work, and threads of one component."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
-from glasslet.host.spare_threads import SpareThreads
+import pytest
+
+from glasslet.concurrency.own_threads import OwnThreads, SpareThreads
 
 
 def run(threads: SpareThreads, name: str = "work") -> threading.Thread:
@@ -48,7 +51,7 @@ def test_work_beside_work_has_a_thread_of_its_own() -> None:
 
     threads.run("hung", hang)
     assert held.wait(60)
-    assert run(threads, "beside").name in ("beside", "host: idle")
+    assert run(threads, "beside").name in ("beside", "idle")
     hold.set()
 
 
@@ -73,3 +76,36 @@ def test_nothing_is_lost_while_threads_end() -> None:
 
 def test_threads_do_not_hold_up_exit() -> None:
     assert run(SpareThreads()).daemon
+
+
+async def test_a_component_has_its_own_threads_and_no_more() -> None:
+    released, begun = threading.Event(), threading.Semaphore(0)
+
+    def hang() -> None:
+        begun.release()
+        released.wait(60)
+
+    one, other = OwnThreads("one", limit=2), OwnThreads("other")
+    hung = [asyncio.create_task(one.run(hang)) for _ in range(20)]
+    assert await other.run(lambda: "fine") == "fine"
+    await other.run(lambda: [begun.acquire(timeout=60) for _ in range(2)])
+    assert sum(thread.name == "one" for thread in threading.enumerate()) == 2
+    released.set()
+    await asyncio.gather(*hung)
+
+
+async def test_an_error_of_the_call_comes_back() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        await OwnThreads("one").run(int, "x")
+
+
+async def test_a_cancelled_caller_leaves_its_place_when_the_call_ends() -> None:
+    released = threading.Event()
+    threads = OwnThreads("one")
+    task = asyncio.create_task(threads.run(released.wait, 60))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    released.set()
+    assert await threads.run(lambda: "next") == "next"
