@@ -31,6 +31,7 @@ _RANGES = {
     "Number out of range": "want a number that 64 bits hold",
     "Invalid RFC3339 encoded datetime": "want a time in RFC 3339, like 2026-01-02T03:04:05Z",
     "Invalid base64 encoded string": "want base64 text",
+    "Expected `datetime` with a timezone component": "want a time with its zone, like 2026-01-02T03:04:05Z",
 }
 _NO_OFFSET = timedelta(0)
 _TOO_DEEP = "nested too deeply"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object
+from glasslet.api.times import Time
 
 
 class ConfigMap(Object, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ class Condition(Object, frozen=True, kw_only=True):
     type: str = ""
     status: str = ""
     observed_generation: int = 0
-    last_transition_time: datetime | None = None
+    last_transition_time: Time | None = None
     reason: str = ""
     message: str = ""
 

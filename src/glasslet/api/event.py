@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object
+from glasslet.api.times import Time
 
 
 class ObjectReference(Object, frozen=True, kw_only=True):
@@ -39,8 +38,8 @@ class Event(Object, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     source: EventSource = EventSource()
-    first_timestamp: datetime | None = None
-    last_timestamp: datetime | None = None
+    first_timestamp: Time | None = None
+    last_timestamp: Time | None = None
     count: int = 0
     type: str = ""
     action: str = ""

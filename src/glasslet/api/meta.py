@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from glasslet.api.object import Object
+from glasslet.api.times import Time
 
 
 class ManagedFieldsEntry(Object, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class ManagedFieldsEntry(Object, frozen=True, kw_only=True):
     manager: str = ""
     operation: str = ""
     api_version: str = ""
-    time: datetime | None = None
+    time: Time | None = None
     fields_type: str = ""
     fields_v1: dict[str, Any] = {}
     subresource: str = ""
@@ -41,8 +41,8 @@ class ObjectMeta(Object, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}

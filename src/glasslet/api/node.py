@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object
 from glasslet.api.quantity import Quantity
+from glasslet.api.times import Time
 
 
 class ConfigMapNodeConfigSource(Object, frozen=True, kw_only=True):
@@ -33,7 +32,7 @@ class Taint(Object, frozen=True, kw_only=True):
     key: str = ""
     value: str = ""
     effect: str = ""
-    time_added: datetime | None = None
+    time_added: Time | None = None
 
 
 class NodeSpec(Object, frozen=True, kw_only=True):
@@ -74,8 +73,8 @@ class NodeCondition(Object, frozen=True, kw_only=True):
 
     type: str
     status: str
-    last_heartbeat_time: datetime | None = None
-    last_transition_time: datetime | None = None
+    last_heartbeat_time: Time | None = None
+    last_transition_time: Time | None = None
     reason: str = ""
     message: str = ""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import Object
 from glasslet.api.quantity import Quantity
+from glasslet.api.times import Time
 
 
 class ContainerStateRunning(Object, frozen=True, kw_only=True):
     """`core/v1.ContainerStateRunning`."""
 
-    started_at: datetime | None = None
+    started_at: Time | None = None
 
 
 class ContainerStateTerminated(Object, frozen=True, kw_only=True):
@@ -24,8 +23,8 @@ class ContainerStateTerminated(Object, frozen=True, kw_only=True):
     signal: int = 0
     reason: str = ""
     message: str = ""
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    started_at: Time | None = None
+    finished_at: Time | None = None
     container_id: str = field(default="", name="containerID")
 
 
@@ -113,8 +112,8 @@ class PodCondition(Object, frozen=True, kw_only=True):
     type: str
     status: str
     observed_generation: int = 0
-    last_probe_time: datetime | None = None
-    last_transition_time: datetime | None = None
+    last_probe_time: Time | None = None
+    last_transition_time: Time | None = None
     reason: str = ""
     message: str = ""
 
@@ -160,7 +159,7 @@ class PodStatus(Object, frozen=True, kw_only=True):
     host_ips: tuple[HostIP, ...] = field(default=(), name="hostIPs")
     pod_ip: str = field(default="", name="podIP")
     pod_ips: tuple[PodIP, ...] = field(default=(), name="podIPs")
-    start_time: datetime | None = None
+    start_time: Time | None = None
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     qos_class: str = ""

@@ -7,6 +7,12 @@ RFC3339Nano with all nine digits (the `kubernetes.io/config.seen` annotation).
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+Time = Annotated[datetime, Meta(tz=True)]
+"""A time of an API object: one without a zone is refused."""
 
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 

@@ -70,7 +70,7 @@ def decode(content: bytes) -> Checkpoint:
     """What is in the file. Raises BadCheckpoint."""
     try:
         file = msgspec.json.decode(content, type=_File)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadCheckpoint(f"not readable: {error}") from error
     expected = checksum(_text(file.data))
     if file.checksum != expected:

@@ -69,7 +69,7 @@ def exec_request(body: bytes) -> ExecRequest:
     """The command of `exec`. Raises RequestRefused."""
     try:
         request = msgspec.json.decode(body, type=ExecRequest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RequestRefused(400, ErrorAnswer(error=f"not an exec request: {error}", field="body")) from error
     if not request.command:
         raise RequestRefused(400, ErrorAnswer(error="no command", field="command", allowed="at least one word"))

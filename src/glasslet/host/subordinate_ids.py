@@ -4,11 +4,13 @@ as getsubids(1) tells them, wherever they come from."""
 from __future__ import annotations
 
 import pwd
+import re
 import shutil
 import subprocess
 
 USER = "kubelet"
 _PATIENCE = 10.0
+_ID = re.compile("[0-9]{1,10}")
 
 
 class SubordinateIdsUnusable(Exception):
@@ -37,7 +39,9 @@ def parse_ids(output: str) -> tuple[int, int]:
     if len(lines) != 1:
         raise SubordinateIdsUnusable(f"error parsing line {output!r}: it must contain only one line")
     parts = lines[0].split()
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 2**32 for part in parts[2:]):
+    if len(parts) != 4 or not all(
+        part.isascii() and part.isdigit() and len(part) <= 10 and int(part) < 2**32 for part in parts[2:]
+    ):
         raise SubordinateIdsUnusable(f"invalid line {lines[0]!r}: want `<n>: <user> <first id> <count>`")
     return int(parts[2]), int(parts[3])
 

@@ -145,7 +145,7 @@ def _first_id(text: str, per_pod: int) -> int:
         uids, gids = content["uidMappings"], content["gidMappings"]
         [mapping] = uids
         first, inside, length = (int(mapping[key]) for key in ("hostId", "containerId", "length"))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, ArithmeticError, TypeError, LookupError, RecursionError) as error:
         raise NoUserIds("invalid user namespace mappings file: want one mapping of uids and one of gids") from error
     if uids != gids:
         raise NoUserIds("invalid user namespace configuration: GID and UID mapping should be identical")

@@ -69,7 +69,7 @@ def unpacked(raw: bytes) -> Line | None:
         if int(raw[:8], 16) != zlib.crc32(body):
             return None
         return _decoder.decode(body)
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
 

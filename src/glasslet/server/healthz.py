@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import cast
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
@@ -51,10 +51,10 @@ class Reply:
 
 def answer(target: str, checks: Sequence[HealthCheck], observe: Observe) -> tuple[int, str]:
     """Status and body for a request target."""
-    parts = urlsplit(target)
-    path = unquote(parts.path)
+    target_path, _, query_text = target.partition("?")
+    path = unquote(target_path)
     if path == "/healthz":
-        query = parse_qs(parts.query, keep_blank_values=True)
+        query = parse_qs(query_text, keep_blank_values=True)
         verbose, excluded = "verbose" in query, query.get("exclude", [])
         return report(checks, excluded=excluded, verbose=verbose, show_reasons=True, observe=observe)
     for check in checks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.kernel_text import contents
+from glasslet.stats.cgroups.kernel_text import MOST_DIGITS, contents
 
 _IGNORED = ("lo", "veth", "docker", "nerdctl")
 """Interfaces whose traffic is seen a second time elsewhere, or goes nowhere."""
@@ -46,7 +46,7 @@ def interfaces(data: bytes) -> tuple[Interface, ...]:
         if len(found) == MOST_INTERFACES:
             break
         values = rest.split()
-        if len(values) < _FIELDS or not all(map(bytes.isdigit, values)):
+        if len(values) < _FIELDS or not all(value.isdigit() and len(value) <= MOST_DIGITS for value in values):
             continue
         rx_bytes, rx_packets, rx_errors, rx_dropped, _, _, _, _, tx_bytes, tx_packets, tx_errors, tx_dropped = map(
             int, values[:12]

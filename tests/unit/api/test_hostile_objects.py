@@ -64,7 +64,7 @@ def changed_pods(draw: st.DrawFn) -> Any:
     for _ in range(draw(st.integers(1, 3))):
         try:
             value = put(value, draw(st.sampled_from(all_places())), draw(st.sampled_from(VALUES)))
-        except (IndexError, KeyError):
+        except (IndexError, KeyError, TypeError):
             continue
     return value
 

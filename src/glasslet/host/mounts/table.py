@@ -12,6 +12,8 @@ from msgspec import Struct
 _PATH = 4
 """The field of a line that has the place."""
 _LEAST_FIELDS = 6
+_MOST_DIGITS = 10
+"""Of a mount's number, which has 32 bits."""
 _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 
@@ -90,7 +92,7 @@ def _path_in(line: bytes) -> bytes:
 def _parse(line: bytes) -> MountEntry:
     before, _, after = line.partition(b" - ")
     fields, tail = before.split(b" "), after.split(b" ")
-    if len(fields) < _LEAST_FIELDS or len(tail) < 3:
+    if len(fields) < _LEAST_FIELDS or len(tail) < 3 or len(fields[0]) > _MOST_DIGITS:
         raise MountTableUnreadable(line)
     return MountEntry(
         mount_id=int(fields[0]),

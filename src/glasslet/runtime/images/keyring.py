@@ -98,7 +98,7 @@ def _decoded(place: str, auth: str) -> tuple[str, str]:
     text = "".join(auth.split()).rstrip("=")
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except (binascii.Error, ValueError):
         raise BadCredentials(f"{place}: auth is not base64 text") from None
     username, colon, password = plain.partition(":")
     if not colon:

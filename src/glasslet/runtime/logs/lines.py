@@ -113,7 +113,7 @@ def _json_line(line: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, bytes] |
     """(stamp, stream, text) of a line in Docker's form."""
     try:
         found = _json_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     stamp = _JSON_STAMP.fullmatch(found.time.encode())
     if stamp is None or found.stream not in {"stdout", "stderr"}:

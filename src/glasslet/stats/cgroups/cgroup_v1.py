@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from glasslet.stats.cgroups.figures import CgroupFigures, Details, Limits, MemoryFigures, Part, Transfers
 from glasslet.stats.cgroups.kept_figures import KeptFigures
-from glasslet.stats.cgroups.kernel_text import Folder, contents, keyed, limit, lines, number, oldest_change
+from glasslet.stats.cgroups.kernel_text import Folder, contents, count, keyed, limit, lines, number, oldest_change
 from glasslet.stats.cgroups.oom_kills import OomKills
 from glasslet.stats.cgroups.open_files import OpenFiles
 
@@ -127,11 +127,11 @@ class CgroupV1:
         hits = number(memory.contents("memory.failcnt")) if limits.memory is not None else 0
         return Details(
             limits=limits,
-            user=int(ticks.get(b"user", 0)) * _TICK,
-            system=int(ticks.get(b"system", 0)) * _TICK,
-            periods=int(bandwidth.get(b"nr_periods", 0)),
-            throttled_periods=int(bandwidth.get(b"nr_throttled", 0)),
-            throttled=int(bandwidth.get(b"throttled_time", 0)),
+            user=count(ticks, b"user") * _TICK,
+            system=count(ticks, b"system") * _TICK,
+            periods=count(bandwidth, b"nr_periods"),
+            throttled_periods=count(bandwidth, b"nr_throttled"),
+            throttled=count(bandwidth, b"throttled_time"),
             kernel_memory=number(memory.contents("memory.kmem.usage_in_bytes")) or 0,
             max_usage=number(memory.contents("memory.max_usage_in_bytes")) or 0,
             limit_hits=hits or 0,
@@ -158,12 +158,12 @@ class CgroupV1:
 
 
 def _oom_kills(folder: Folder) -> int:
-    return int(keyed(folder.contents("memory.oom_control")).get(b"oom_kill", 0))
+    return count(keyed(folder.contents("memory.oom_control")), b"oom_kill")
 
 
 def _memory(stat: dict[bytes, bytes], usage: int, limits: Limits) -> MemoryFigures:
     def total(key: bytes) -> int:
-        return int(stat.get(b"total_" + key) or stat.get(key) or 0)
+        return count(stat, b"total_" + key) or count(stat, key)
 
     inactive = total(b"inactive_file")
     return MemoryFigures(
@@ -175,8 +175,8 @@ def _memory(stat: dict[bytes, bytes], usage: int, limits: Limits) -> MemoryFigur
         swap=total(b"swap"),
         active_file=total(b"active_file"),
         inactive_file=inactive,
-        faults=int(stat.get(b"pgfault", 0)),
-        major_faults=int(stat.get(b"pgmajfault", 0)),
+        faults=count(stat, b"pgfault"),
+        major_faults=count(stat, b"pgmajfault"),
         limit=limits.memory,
         swap_limit=limits.swap,
     )
@@ -189,6 +189,6 @@ def _by_device(data: bytes) -> dict[str, dict[bytes, int]]:
         return found
     for line in data.split(b"\n"):
         words = line.split()
-        if len(words) == 3 and words[2].isdigit():
-            found.setdefault(words[0].decode(), {})[words[1]] = int(words[2])
+        if len(words) == 3 and (value := number(words[2])) is not None:
+            found.setdefault(words[0].decode("ascii", "replace"), {})[words[1]] = value
     return found

@@ -18,7 +18,7 @@ from glasslet.stats.cgroups.figures import (
     Transfers,
 )
 from glasslet.stats.cgroups.kept_figures import KeptFigures
-from glasslet.stats.cgroups.kernel_text import Folder, contents, keyed, limit, number, oldest_change, pressure
+from glasslet.stats.cgroups.kernel_text import Folder, contents, count, keyed, limit, number, oldest_change, pressure
 from glasslet.stats.cgroups.oom_kills import OomKills
 from glasslet.stats.cgroups.open_files import OpenFiles
 
@@ -113,8 +113,8 @@ class CgroupV2:
                 limits=limits,
                 user=_nanoseconds(stat, b"user_usec"),
                 system=_nanoseconds(stat, b"system_usec"),
-                periods=int(stat.get(b"nr_periods", 0)),
-                throttled_periods=int(stat.get(b"nr_throttled", 0)),
+                periods=count(stat, b"nr_periods"),
+                throttled_periods=count(stat, b"nr_throttled"),
                 throttled=_nanoseconds(stat, b"throttled_usec"),
                 max_usage=number(folder.contents("memory.peak")) or 0,
                 oom_kills=oom_kills,
@@ -135,7 +135,7 @@ class CgroupV2:
             return None
         usage = number(self._often(group, "memory.current"))
         if usage is None:
-            return _memory(stat, int(stat.get(b"anon", 0)) + int(stat.get(b"file", 0)), swap=self._swap_in_use())
+            return _memory(stat, count(stat, b"anon") + count(stat, b"file"), swap=self._swap_in_use())
         return _memory(
             stat,
             usage,
@@ -169,18 +169,18 @@ def _memory(
     swap_limit: int | None = None,
     memory_limit: int | None = None,
 ) -> MemoryFigures:
-    inactive = int(stat.get(b"inactive_file", 0))
+    inactive = count(stat, b"inactive_file")
     return MemoryFigures(
         usage=usage,
         working_set=max(usage - inactive, 0),
-        rss=int(stat.get(b"anon", 0)),
-        cache=int(stat.get(b"file", 0)),
-        mapped_file=int(stat.get(b"file_mapped", 0)),
+        rss=count(stat, b"anon"),
+        cache=count(stat, b"file"),
+        mapped_file=count(stat, b"file_mapped"),
         swap=swap,
-        active_file=int(stat.get(b"active_file", 0)),
+        active_file=count(stat, b"active_file"),
         inactive_file=inactive,
-        faults=int(stat.get(b"pgfault", 0)),
-        major_faults=int(stat.get(b"pgmajfault", 0)),
+        faults=count(stat, b"pgfault"),
+        major_faults=count(stat, b"pgmajfault"),
         limit=memory_limit,
         swap_limit=swap_limit,
     )
@@ -206,11 +206,11 @@ def _limits(folder: Folder) -> Limits:
 
 
 def _oom_kills(folder: Folder) -> int:
-    return int(keyed(folder.contents("memory.events")).get(b"oom_kill", 0))
+    return count(keyed(folder.contents("memory.events")), b"oom_kill")
 
 
 def _nanoseconds(stat: dict[bytes, bytes], key: bytes) -> int:
-    return int(stat.get(key, 0)) * _PER_MICROSECOND
+    return count(stat, key) * _PER_MICROSECOND
 
 
 def _shares(weight: int) -> int:
@@ -228,11 +228,11 @@ def _transfers(data: bytes) -> tuple[Transfers, ...]:
         if values:
             found.append(
                 Transfers(
-                    device.decode(),
-                    read_bytes=int(values.get(b"rbytes", 0)),
-                    written_bytes=int(values.get(b"wbytes", 0)),
-                    reads=int(values.get(b"rios", 0)),
-                    writes=int(values.get(b"wios", 0)),
+                    device.decode("ascii", "replace"),
+                    read_bytes=count(values, b"rbytes"),
+                    written_bytes=count(values, b"wbytes"),
+                    reads=count(values, b"rios"),
+                    writes=count(values, b"wios"),
                 )
             )
     return tuple(found)

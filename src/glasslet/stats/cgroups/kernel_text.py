@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from glasslet.stats.cgroups.figures import NO_PRESSURE, Pressure, Stall
 
+MOST_DIGITS = 20
+"""Of a number with 64 bits: what is longer is none of the kernel's."""
 UNLIMITED = 1 << 62
 """The kernel rounds "no limit" to pages: anything above this is none."""
 _READ = 1 << 16
@@ -83,7 +86,12 @@ def oldest_change(folder: str, file: str) -> float | None:
 def number(data: bytes) -> int | None:
     """A single number; None for `max`, -1, and what is none."""
     text = data.strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdigit() and len(text) <= MOST_DIGITS else None
+
+
+def count(values: Mapping[bytes, bytes], key: bytes) -> int:
+    """One of the keyed values; 0 if it is absent or no number."""
+    return number(values.get(key, b"")) or 0
 
 
 def limit(data: bytes) -> int | None:
