@@ -42,3 +42,15 @@ class LoopClock:
     def monotonic(self) -> float:
         """The running loop's time, in seconds."""
         return asyncio.get_running_loop().time()
+
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def moment_after(moment: datetime, seconds: float) -> datetime:
+    """The moment so many seconds later, or earlier if negative. Beyond the calendar: its last or first moment."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return _LAST if seconds > 0 else _FIRST

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from msgspec.structs import replace
 
+from glasslet.concurrency.clock import moment_after
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.init_containers import Progress, plan_init
 from glasslet.pods.planner.regular import plan_ephemeral, plan_regular
@@ -17,7 +16,7 @@ from glasslet.pods.planner.shapes import Plan, PlanInput
 def plan(given: PlanInput) -> Plan:
     """What to do now for a pod that is to run. The same input gives the same plan."""
     deadline = given.pod.spec.active_deadline_seconds
-    due = given.started_at + timedelta(seconds=deadline) if deadline is not None and given.started_at else None
+    due = moment_after(given.started_at, deadline) if deadline is not None and given.started_at else None
     if due is not None and due <= given.now:
         return Plan(past_deadline=True)
     found = _plan_stage(given)

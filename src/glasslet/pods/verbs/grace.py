@@ -8,6 +8,8 @@ MIN_GRACE = 1
 """Seconds; the smallest grace inside workers, so that hooks start even at a forced delete."""
 MIN_CONTAINER_GRACE = 2
 """Seconds; what every container gets after its turn, whatever hooks and waiting ate."""
+MAX_GRACE = 2**31 - 1
+"""Seconds (68 years); more is cut. A pod may ask for any 64-bit number, but runtimes count nanoseconds in 64 bits."""
 DEFAULT_GRACE = 30
 """Seconds; the API's default."""
 
@@ -16,7 +18,7 @@ def termination_grace(pod: Pod, *, override: int | None = None, before: int | No
     """Seconds for the whole pod: the smallest of what deletion, override and the last try say, else the spec."""
     given = [value for value in (pod.metadata.deletion_grace_period_seconds, override, before) if value is not None]
     grace = min(given) if given else pod.spec.termination_grace_period_seconds
-    return max(MIN_GRACE, DEFAULT_GRACE if grace is None else grace)
+    return min(max(MIN_GRACE, DEFAULT_GRACE if grace is None else grace), MAX_GRACE)
 
 
 def restart_grace(pod: Pod) -> int:
@@ -31,4 +33,4 @@ def probe_grace(pod: Pod, probe_seconds: int | None) -> int:
 
 
 def _first(*values: int | None) -> int:
-    return next((value for value in values if value is not None), MIN_CONTAINER_GRACE)
+    return min(next((value for value in values if value is not None), MIN_CONTAINER_GRACE), MAX_GRACE)
