@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.archive import Archive, Archived
-from glasslet.record.disk import NoSpace, Retention, SegmentWriter, segments
+from glasslet.record.disk import NoSpace, Retention, SegmentWriter, raw_lines, segments
 from glasslet.record.events import Decided
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import Pace, RecordKeeper
@@ -253,3 +254,26 @@ async def test_live_waits_are_part_of_the_joined_record(folder: Path) -> None:
         step(record, "after")
         with working_for(WEB), record.wait(WaitKind.EXIT, on="init"):
             assert [wait.on for wait in (await whole(keeper)).waits] == ["init"]
+
+
+async def test_clients_that_read_much_leave_the_threads_of_others_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow_pods(_archive: Archive) -> list[PodRef]:
+        started.release()
+        go_on.wait(10)
+        return []
+
+    monkeypatch.setattr(Archive, "pods", slow_pods)
+    async with agent(folder, ManualClock()) as (record, keeper):
+        reading = [asyncio.create_task(keeper.pods()) for _ in range(100)]
+        await asyncio.to_thread(started.acquire)
+        record.finding("written meanwhile")
+        async with asyncio.timeout(5):
+            await keeper.flush()
+            assert await asyncio.to_thread(lambda: "answered") == "answered"
+        go_on.set()
+        await asyncio.gather(*reading)
+    assert any("written meanwhile" in line.decode() for line in raw_lines(folder))
