@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -56,6 +56,7 @@ def created_at(events: Iterable[Event]) -> datetime | None:
     """When the API object was created, if the record says so."""
     text = next((e.new for e in events if isinstance(e, ChangeObserved) and e.subject == CREATED), None)
     try:
-        return datetime.fromisoformat(text) if text else None
+        created = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
+    return created.replace(tzinfo=UTC) if created is not None and created.tzinfo is None else created

@@ -21,10 +21,12 @@ from glasslet.record.events import (
 )
 from glasslet.record.history import AgentGap, PodRecord
 
+_LAST_MOMENT = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+
 
 def moment(seconds: float) -> datetime:
-    """Unix seconds as an aware datetime."""
-    return datetime.fromtimestamp(seconds, UTC)
+    """Unix seconds as an aware datetime, the nearest that there is: a damaged record may hold any number."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), _LAST_MOMENT), UTC)
 
 
 def timeline(record: PodRecord, *, after: float = 0.0) -> tuple[TimelineRow, ...]:
