@@ -35,7 +35,7 @@ from glasslet.server.protocols import PING
 from glasslet.server.startup import Startup
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.server.vitals import Vitals, log_check
-from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
+from glasslet.telemetry.logging_setup import ActiveLogging, LoggingSettings, set_up_logging
 from glasslet.version import KUBELET_VERSION
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def run(loaded: Loaded, serving_pair: ServingPair) -> int:
         log.close()
 
 
-async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> int:
+async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) -> int:
     loop = asyncio.get_running_loop()
     agent = asyncio.create_task(_agent(loaded, serving_pair, log), name="agent")
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -65,7 +65,7 @@ async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: Logging)
     return 0
 
 
-async def _agent(loaded: Loaded, serving_pair: ServingPair, log: Logging) -> None:
+async def _agent(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) -> None:
     foundation = build_foundation(loaded, serving_pair)
     startup, vitals = Startup(), Vitals(log_check(log.problem))
     manager = find_service_manager(foundation, vitals)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from glasslet.config.flags import ParsedFlags
     from glasslet.config.loading import Loaded
     from glasslet.config.options import Options
-    from glasslet.config.problem import Problem
+    from glasslet.config.problem import ConfigProblem
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,7 +85,7 @@ def _run(loaded: Loaded, arguments: list[str]) -> int:
         return 1
 
 
-def _give_up(problems: Sequence[Problem], options: Options) -> int:
+def _give_up(problems: Sequence[ConfigProblem], options: Options) -> int:
     from glasslet.config.failure import failure_line, failure_text, problem_lines
 
     if len(problems) > 1:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from glasslet.api.object import ContainerID, SandboxID
-from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError, RuntimeRejected
+from glasslet.runtime.errors import NameReserved, NotInRuntime, RuntimeCallError, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.spec import Resources
 from tests.contract.worlds import DEAF, GREETING, OBEDIENT, UNSTARTABLE, World, exits
@@ -140,7 +140,7 @@ async def test_another_attempt_is_another_name(world: World) -> None:
 async def test_nothing_is_created_in_a_sandbox_that_is_not_there(world: World) -> None:
     pod = world.pod()
 
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.create_container(SandboxID("0" * 64), world.container(pod, OBEDIENT), pod)
 
 
@@ -167,7 +167,7 @@ async def test_a_removed_container_is_gone(world: World) -> None:
     await world.runtime.remove_container(container)
 
     assert (await world.read(pod.uid)).containers == ()
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.container_status(container)
 
 
@@ -184,7 +184,7 @@ async def test_removing_a_container_that_is_not_there_is_done_already(world: Wor
 
 
 async def test_what_is_not_there_cannot_be_started(world: World) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.start_container(NOBODY)
 
 
@@ -197,5 +197,5 @@ async def test_resources_of_a_running_container_can_be_changed(world: World) -> 
 
 
 async def test_resources_of_what_is_not_there_cannot_be_changed(world: World) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.update_container(NOBODY, Resources(cpu_shares=128))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import NotFound, RuntimeRejected, RuntimeUnavailable
+from glasslet.runtime.errors import NotInRuntime, RuntimeRejected, RuntimeUnavailable
 from glasslet.runtime.model import ContainerPhase
 from tests.contract.worlds import OBEDIENT, World
 from tests.fakes.programs import IGNORES_TERM, RUNS_FOREVER, Program, Pull, exits
@@ -160,5 +160,5 @@ async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
     await asyncio.sleep(1)
     await fake.remove_container(fake.container("main").id)
 
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await fake.container_status(next(iter(fake.containers), container))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.api.object import ContainerID
-from glasslet.runtime.errors import ExecTimeout, NotFound, RuntimeCallError
+from glasslet.runtime.errors import ExecTimeout, NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ContainerPhase
 from tests.contract.worlds import CRI_LINE, ECHO_AND_FAIL, GREETING, OBEDIENT, SLOW, World, exits
 
@@ -49,7 +49,7 @@ async def test_no_command_runs_in_what_has_exited(world: World) -> None:
 
 
 async def test_no_command_runs_in_what_is_not_there(world: World) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.exec_sync(NOBODY, ECHO_AND_FAIL, 60)
 
 

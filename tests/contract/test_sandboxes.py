@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from glasslet.api.object import PodUID, SandboxID
-from glasslet.runtime.errors import NameReserved, NotFound, RuntimeRejected
+from glasslet.runtime.errors import NameReserved, NotInRuntime, RuntimeRejected
 from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.spec import Resources
 from tests.contract.worlds import OBEDIENT, World
@@ -96,9 +96,9 @@ async def test_a_removed_sandbox_is_gone_with_its_containers(world: World) -> No
     await world.runtime.remove_sandbox(sandbox)
 
     assert await world.runtime.read_pod(PodUID(pod.uid)) is None
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.sandbox_status(sandbox)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.container_status(container)
 
 
@@ -107,5 +107,5 @@ async def test_removing_a_sandbox_that_is_not_there_is_done_already(world: World
 
 
 async def test_a_sandbox_that_is_not_there_has_no_status(world: World) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotInRuntime):
         await world.runtime.sandbox_status(NOBODY)

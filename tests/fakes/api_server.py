@@ -34,7 +34,7 @@ import msgspec
 from glasslet.api.codec import to_plain
 from glasslet.api.times import rfc3339
 from glasslet.concurrency.clock import Clock, LoopClock
-from glasslet.kubeapi.decoding import Undecodable, decode_object
+from glasslet.kubeapi.decoding import UndecodableObject, decode_object
 from glasslet.kubeapi.errors import (
     AlreadyExists,
     APIError,
@@ -46,7 +46,7 @@ from glasslet.kubeapi.errors import (
     Throttled,
     Unavailable,
 )
-from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
+from glasslet.kubeapi.protocols import ListPage, PatchType, WatchEvent, WatchKind
 from tests.fakes.strategic_merge import merge_patch, strategic_merge
 
 T = TypeVar("T")
@@ -220,7 +220,9 @@ class FakeAPIServer:
             return _sent(path, answer, kind)
         return _sent(path, self._find(_place(path)), kind)
 
-    async def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
+    async def list_pages(
+        self, path: str, kind: type[T], *, query: Mapping[str, str] = {}
+    ) -> AsyncIterator[ListPage[T]]:
         await self._enter("LIST", path)
         place, version = _place(path), self._version
         found = [
@@ -230,10 +232,10 @@ class FakeAPIServer:
         ]
         for start in range(0, max(len(found), 1), _PAGE):
             decoded = [decode_object(_wire(item), kind) for item in found[start : start + _PAGE]]
-            yield Page(
-                tuple(one for one in decoded if not isinstance(one, Undecodable)),
+            yield ListPage(
+                tuple(one for one in decoded if not isinstance(one, UndecodableObject)),
                 str(version),
-                tuple(one for one in decoded if isinstance(one, Undecodable)),
+                tuple(one for one in decoded if isinstance(one, UndecodableObject)),
             )
 
     async def watch(
@@ -423,7 +425,7 @@ class FakeAPIServer:
 def _sent(path: str, item: Plain, kind: type[T]) -> T:
     """The object as the client decodes it."""
     found = decode_object(_wire(item), kind)
-    if isinstance(found, Undecodable):
+    if isinstance(found, UndecodableObject):
         raise NotDecoded(path, found)
     return found
 

@@ -31,7 +31,7 @@ import pytest
 from glasslet.api.object import SandboxID
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.cri.connection import connect
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ObservedPod
 from glasslet.runtime.protocols import RuntimeService
 from tests.skips import on_purpose
@@ -355,7 +355,7 @@ async def _remove_pod(runtime: RuntimeService, pod: ObservedPod, few: asyncio.Se
         for removal in removals:
             try:
                 await removal
-            except NotFound:
+            except NotInRuntime:
                 pass
             except RuntimeCallError as error:
                 problem = str(error)

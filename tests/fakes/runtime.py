@@ -21,7 +21,7 @@ from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,
     NameReserved,
-    NotFound,
+    NotInRuntime,
     RuntimeCallError,
     RuntimeRejected,
     RuntimeUnavailable,
@@ -215,12 +215,12 @@ class FakeRuntime(ScriptedCalls):
         await self._enter(verb, spec.name)
         home = self._sandbox(verb, sandbox)
         if not home.ready:
-            raise NotFound(verb, f"sandbox {sandbox} is not running")
+            raise NotInRuntime(verb, f"sandbox {sandbox} is not running")
         if (pod.name, pod.namespace, pod.uid) != (home.spec.name, home.spec.namespace, home.spec.uid):
             raise RuntimeRejected(verb, f"sandbox {sandbox} belongs to {home.spec.namespace}/{home.spec.name}")
         image = self._find_image(spec.image)
         if image is None:
-            raise NotFound(verb, f'image "{spec.image}": not found')
+            raise NotInRuntime(verb, f'image "{spec.image}": not found')
         number = next(self._numbers)
         container = FakeContainer(
             ContainerID(runtime_id("container", number)),
@@ -395,12 +395,12 @@ class FakeRuntime(ScriptedCalls):
 
     def _sandbox(self, verb: Verb, sandbox: SandboxID) -> FakeSandbox:
         if (found := self.sandboxes.get(sandbox)) is None:
-            raise NotFound(verb, f'sandbox "{sandbox}": not found', code="NOT_FOUND")
+            raise NotInRuntime(verb, f'sandbox "{sandbox}": not found', code="NOT_FOUND")
         return found
 
     def _container(self, verb: Verb, container: ContainerID) -> FakeContainer:
         if (found := self.containers.get(container)) is None:
-            raise NotFound(verb, f'container "{container}": not found', code="NOT_FOUND")
+            raise NotInRuntime(verb, f'container "{container}": not found', code="NOT_FOUND")
         return found
 
     def _running(self, verb: Verb, container: ContainerID) -> FakeContainer:

@@ -29,7 +29,7 @@ from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,
-    NotFound,
+    NotInRuntime,
     RuntimeCallError,
     RuntimeRejected,
     RuntimeTimeout,
@@ -98,7 +98,7 @@ async def test_a_call_under_way_is_seen_as_a_wait(tmp_path: Path) -> None:
 async def test_a_failed_call_is_counted_with_its_kind_and_keeps_its_cause(tmp_path: Path) -> None:
     gone = Status(grpc.StatusCode.NOT_FOUND, "no such container")
     async with edge(tmp_path, {"StartContainer": gone}) as at:
-        with pytest.raises(NotFound, match="StartContainer: no such container") as failure:
+        with pytest.raises(NotInRuntime, match="StartContainer: no such container") as failure:
             await at.runtime.start_container(C)
 
         assert isinstance(failure.value.__cause__, grpc.aio.AioRpcError)

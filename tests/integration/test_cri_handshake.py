@@ -17,7 +17,7 @@ from glasslet.runtime.cri import handshake
 from glasslet.runtime.cri._generated import runtime_pb2
 from glasslet.runtime.cri.connection import connect
 from glasslet.runtime.cri.endpoint import EndpointError
-from glasslet.runtime.cri.handshake import HandshakeFailed, Problem
+from glasslet.runtime.cri.handshake import HandshakeFailed, SocketProblem
 from tests.fakes.call_recording import CallMetrics, CallRecorder
 from tests.fakes.cri_server import ScriptedCRI, Status
 
@@ -62,7 +62,7 @@ async def test_a_healthy_runtime_says_who_it_is(tmp_path: Path) -> None:
 async def test_no_socket(tmp_path: Path) -> None:
     failure = await refused(f"unix://{tmp_path}/absent.sock")
 
-    assert failure.problem is Problem.NO_SOCKET
+    assert failure.problem is SocketProblem.NO_SOCKET
     assert failure.temporary
     assert str(failure) == f"no socket at {tmp_path}/absent.sock: is the container runtime running?"
 
@@ -72,7 +72,7 @@ async def test_a_file_is_no_socket(tmp_path: Path) -> None:
 
     failure = await refused(str(tmp_path / "file"))
 
-    assert (failure.problem, failure.temporary) == (Problem.NOT_A_SOCKET, False)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NOT_A_SOCKET, False)
     assert str(failure) == f"{tmp_path}/file is not a socket"
 
 
@@ -82,7 +82,7 @@ async def test_a_socket_left_by_a_dead_runtime(tmp_path: Path) -> None:
 
     failure = await refused(str(tmp_path / "s"))
 
-    assert (failure.problem, failure.temporary) == (Problem.NOBODY_LISTENS, True)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NOBODY_LISTENS, True)
     assert "the container runtime is not running" in str(failure)
 
 
@@ -99,7 +99,7 @@ async def test_no_permission(locked: str) -> None:
         with nobody():
             failure = await refused(str(folder / "s"))
 
-    assert (failure.problem, failure.temporary) == (Problem.PERMISSION, False)
+    assert (failure.problem, failure.temporary) == (SocketProblem.PERMISSION, False)
     assert "run as root or as a member of the socket's group" in str(failure)
 
 
@@ -113,7 +113,7 @@ async def test_a_web_server_is_no_runtime(tmp_path: Path) -> None:
     async with server:
         failure = await refused(str(tmp_path / "s"))
 
-    assert (failure.problem, failure.temporary) == (Problem.NOT_GRPC, False)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NOT_GRPC, False)
     assert "does not speak gRPC" in str(failure)
 
 
@@ -123,7 +123,7 @@ async def test_a_server_that_hangs_up_is_no_runtime(tmp_path: Path) -> None:
 
     server = await asyncio.start_unix_server(hang_up, tmp_path / "s")
     async with server:
-        assert (await refused(str(tmp_path / "s"))).problem is Problem.NOT_GRPC
+        assert (await refused(str(tmp_path / "s"))).problem is SocketProblem.NOT_GRPC
 
 
 async def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ async def test_a_server_that_says_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
         failure = await refused(str(tmp_path / "s"))
 
-    assert (failure.problem, failure.temporary) == (Problem.NO_ANSWER, True)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NO_ANSWER, True)
     assert "did not answer within 0.1 s" in str(failure)
 
 
@@ -143,7 +143,7 @@ async def test_a_runtime_of_the_dropped_version(tmp_path: Path) -> None:
     async with ScriptedCRI(package="runtime.v1alpha2").serving(tmp_path / "s") as endpoint:
         failure = await refused(endpoint)
 
-    assert (failure.problem, failure.temporary) == (Problem.V1ALPHA2_ONLY, False)
+    assert (failure.problem, failure.temporary) == (SocketProblem.V1ALPHA2_ONLY, False)
     assert "serves only the CRI version v1alpha2; v1 is needed" in str(failure)
 
 
@@ -151,7 +151,7 @@ async def test_a_grpc_server_without_cri(tmp_path: Path) -> None:
     async with ScriptedCRI(package="somebody.else").serving(tmp_path / "s") as endpoint:
         failure = await refused(endpoint)
 
-    assert (failure.problem, failure.temporary) == (Problem.NOT_CRI, False)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NOT_CRI, False)
     assert '"cri" must not be listed in disabled_plugins' in str(failure)
 
 
@@ -160,7 +160,7 @@ async def test_a_runtime_that_is_still_starting(tmp_path: Path) -> None:
     async with ScriptedCRI({"Version": starting}).serving(tmp_path / "s") as endpoint:
         failure = await refused(endpoint)
 
-    assert (failure.problem, failure.temporary) == (Problem.NO_ANSWER, True)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NO_ANSWER, True)
     assert "server is not initialized yet" in str(failure)
 
 
@@ -172,7 +172,7 @@ async def test_a_version_that_is_not_complete(tmp_path: Path, field: str) -> Non
     async with ScriptedCRI({"Version": answer}).serving(tmp_path / "s") as endpoint:
         failure = await refused(endpoint)
 
-    assert failure.problem is Problem.REFUSED
+    assert failure.problem is SocketProblem.REFUSED
     assert f"lacks {field}" in str(failure)
 
 
@@ -200,7 +200,7 @@ async def test_an_image_service_that_is_not_there_is_named(tmp_path: Path) -> No
     async with ScriptedCRI().serving(tmp_path / "r") as endpoint:
         failure = await refused(endpoint, f"unix://{tmp_path}/absent")
 
-    assert (failure.problem, str(tmp_path / "absent") in str(failure)) == (Problem.NO_SOCKET, True)
+    assert (failure.problem, str(tmp_path / "absent") in str(failure)) == (SocketProblem.NO_SOCKET, True)
 
 
 async def test_a_bad_image_endpoint_is_named_by_its_setting(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from glasslet.record.recorder import current_scope
 from glasslet.record.store import Record
 from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
-from glasslet.telemetry.metrics.agent import Gate
+from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.catalog import Metrics
 
 _PRIVATE = 0o750
@@ -78,7 +78,7 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair) -> Foundation:
         os.makedirs(folder, mode=_PRIVATE, exist_ok=True)
     record = Record()
     stages = {name: "" if spec.stage is Stage.GA else str(spec.stage) for name, spec in GATES.items()}
-    gates = {name: Gate(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
+    gates = {name: FeatureGateState(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
     metrics = Metrics(node_name=name, gates=gates)
     connector = Connector(recorder=record, clock=clock, metrics=metrics.api_client)
     identity = build_client_identity(loaded, name, connector, metrics.registry)

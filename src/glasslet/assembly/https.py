@@ -15,7 +15,7 @@ from glasslet.server.access.webhook import Reviews, WebhookAuthorizer, WebhookRe
 from glasslet.server.request_pipeline import Access
 from glasslet.server.transport.tls import ServingTLS, TLSFiles
 from glasslet.server.transport.tls_options import TLSOptions
-from glasslet.telemetry.metrics.certificates import ReviewMetrics, ServingCertificateMetrics
+from glasslet.telemetry.metrics.certificates import ReviewFamilies, ServingCertificateMetrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Acc
         return build_access(settings, clock=foundation.clock)
     reviews = Reviews(
         client=cluster.clients.reviews,
-        metrics=ReviewMetrics(foundation.metrics.registry),
+        metrics=ReviewFamilies(foundation.metrics.registry),
         recorder=foundation.record,
         clock=foundation.clock,
     )

@@ -34,7 +34,7 @@ from glasslet.server.sessions import RuntimeSessions
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.server.vitals import Vitals, runtime_check
 from glasslet.stats.node_stats import NodeStats
-from glasslet.telemetry.logging_setup import Logging
+from glasslet.telemetry.logging_setup import ActiveLogging
 from glasslet.telemetry.metrics.pods import PodCounts
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
     )
 
 
-async def build_servers(sides: Sides, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: Logging) -> ServerSide:
+async def build_servers(
+    sides: Sides, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: ActiveLogging
+) -> ServerSide:
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
     configuration = foundation.configuration

@@ -22,7 +22,7 @@ from glasslet.pods.upkeep.remains import Remains
 from glasslet.pods.workers import PodWorkers
 from glasslet.record.stations import WaitKind
 from glasslet.resources.orphan_cgroups import OrphanCgroups
-from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.runtime.garbage import DeadContainerLimits, GarbageCollector, LogFolders
 from glasslet.runtime.garbage.images import ImageCollector
 from glasslet.runtime.garbage.reporting import CollectionReporting
 
@@ -87,9 +87,9 @@ async def _holds_mounts(foundation: Foundation, uid: PodUID) -> bool:
     return bool(table.at_or_below(foundation.root.pod(uid)))
 
 
-def _limits(foundation: Foundation) -> Limits:
+def _limits(foundation: Foundation) -> DeadContainerLimits:
     options = foundation.options
-    return Limits(
+    return DeadContainerLimits(
         per_container=options.maximum_dead_containers_per_container,
         total=options.maximum_dead_containers,
         minimum_age=timedelta(seconds=options.minimum_container_ttl_duration),

@@ -14,7 +14,7 @@ QUIET = 300.0
 """Seconds without any such tick, after which all is well again."""
 
 
-class Findings(Protocol):
+class LagFindings(Protocol):
     """Where it is told (`record.recorder.Recorder`)."""
 
     def finding(self, text: str) -> None: ...
@@ -24,7 +24,7 @@ class Findings(Protocol):
 class LoopLag:
     """Ticks once a second. `observe` is told the seconds by which each tick was late."""
 
-    def __init__(self, *, findings: Findings, observe: Callable[[float], None]) -> None:
+    def __init__(self, *, findings: LagFindings, observe: Callable[[float], None]) -> None:
         self._findings = findings
         self._observe = observe
         self._late_at: float | None = None

@@ -9,8 +9,8 @@ from typing import Any
 from glasslet.config.document import format_path
 from glasslet.config.failure import first_line
 from glasslet.config.loading import Loaded, in_order, leaves, load, masked, problem_of, shown
-from glasslet.config.machine import Machine, read_machine
-from glasslet.config.problem import DEFAULT_ORIGIN, Notice, Problem
+from glasslet.config.machine import MachineFacts, read_machine
+from glasslet.config.problem import DEFAULT_ORIGIN, ConfigProblem, Notice
 from glasslet.config.validation.finding import Finding, refused
 from glasslet.config.validation.machine import validate_on
 
@@ -28,7 +28,7 @@ class EffectiveRow:
 class CheckReport:
     """The answer. The kubelet would start with this command line exactly if `problems` is empty."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[ConfigProblem, ...]
     warnings: tuple[Notice, ...]
     effective: tuple[EffectiveRow, ...]
 
@@ -43,14 +43,14 @@ class CheckReport:
         return made
 
 
-def check(argv: Sequence[str], *, machine: Machine | None = None) -> CheckReport:
+def check(argv: Sequence[str], *, machine: MachineFacts | None = None) -> CheckReport:
     """Checks flags, file, drop-ins and machine. Never raises for bad input. `machine` None reads this one."""
     loaded = load(argv, cgroup_v2=machine.cgroup_v2 if machine else None)
     problems = in_order([*loaded.problems, *machine_problems(loaded, machine)])
     return CheckReport(tuple(problems), loaded.warnings, tuple(effective_rows(loaded)))
 
 
-def machine_problems(loaded: Loaded, machine: Machine | None = None) -> list[Problem]:
+def machine_problems(loaded: Loaded, machine: MachineFacts | None = None) -> list[ConfigProblem]:
     """What keeps a configuration from starting on this machine."""
     if machine is None:
         configuration = loaded.configuration
@@ -109,7 +109,7 @@ def as_text(report: CheckReport, *, effective: bool) -> str:
     return "\n".join(lines)
 
 
-def _details(problem: Problem) -> str:
+def _details(problem: ConfigProblem) -> str:
     details = [f"allowed: {problem.allowed}"] if problem.allowed else []
     details += [problem.origin] if problem.origin else []
     return f" [{'; '.join(details)}]" if details else ""

@@ -9,7 +9,7 @@ from typing import Any
 from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_file
 from glasslet.config.kubelet_configuration import API_VERSION, KIND
-from glasslet.config.problem import Notice, Origin, OriginKind, Problem, Step
+from glasslet.config.problem import ConfigProblem, Notice, OriginKind, SettingOrigin, Step
 from glasslet.config.schema import Tree, check_types
 
 
@@ -20,8 +20,8 @@ class ConfigFile:
     path: str
     tree: Tree | None = None
     notices: list[Notice] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    origin_of: Callable[[tuple[str | int, ...]], Origin] = lambda _path: Origin(OriginKind.FILE)
+    problems: list[ConfigProblem] = field(default_factory=list)
+    origin_of: Callable[[tuple[str | int, ...]], SettingOrigin] = lambda _path: SettingOrigin(OriginKind.FILE)
 
 
 def read_config_file(path: str, *, drop_in: bool) -> ConfigFile:
@@ -32,17 +32,17 @@ def read_config_file(path: str, *, drop_in: bool) -> ConfigFile:
         documents = load_file(path, tolerate_duplicates=not drop_in)
     except DocumentError as error:
         place = f"{path}:{error.line}" if error.line else path
-        result.problems.append(Problem(step, path, error.message, origin=place))
+        result.problems.append(ConfigProblem(step, path, error.message, origin=place))
         return result
     if not documents:
         text = "the file is empty, want apiVersion, kind and fields"
-        result.problems.append(Problem(step, path, text, origin=path))
+        result.problems.append(ConfigProblem(step, path, text, origin=path))
         return result
     document = documents[0]
     if len(documents) > 1:
         result.notices.append(Notice("only the first document of the file is used", path, path))
     kind = OriginKind.DROP_IN if drop_in else OriginKind.FILE
-    result.origin_of = lambda where: Origin(kind, f"{path}:{document.line_of(where)}")
+    result.origin_of = lambda where: SettingOrigin(kind, f"{path}:{document.line_of(where)}")
     if _is_configuration(document, result, step):
         _check(document, result, step, drop_in)
     return result
@@ -51,7 +51,7 @@ def read_config_file(path: str, *, drop_in: bool) -> ConfigFile:
 def _is_configuration(document: Document, result: ConfigFile, step: Step) -> bool:
     if not isinstance(document.value, dict):
         text = "want a map of fields with apiVersion and kind"
-        result.problems.append(Problem(step, result.path, text, origin=f"{result.path}:{document.line_of('')}"))
+        result.problems.append(ConfigProblem(step, result.path, text, origin=f"{result.path}:{document.line_of('')}"))
         return False
     wrong = 0
     for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
@@ -62,7 +62,9 @@ def _is_configuration(document: Document, result: ConfigFile, step: Step) -> boo
         shown = repr(found[:100]) if isinstance(found, str) else "another type"
         text = f"{name} is missing, want {wanted}" if found is None else f"{name}: want {wanted}, got {shown}"
         origin = str(result.origin_of((name,)))
-        result.problems.append(Problem(step, name, text, value=shown if found else "", allowed=wanted, origin=origin))
+        result.problems.append(
+            ConfigProblem(step, name, text, value=shown if found else "", allowed=wanted, origin=origin)
+        )
     return not wrong
 
 
@@ -76,7 +78,7 @@ def _check(document: Document, result: ConfigFile, step: Step, drop_in: bool) ->
         result.notices.append(Notice(unknown.message, str(unknown.path[-1]), str(result.origin_of(unknown.path))))
     for mismatch in checked.mismatches:
         result.problems.append(
-            Problem(
+            ConfigProblem(
                 step, mismatch.field, mismatch.message, mismatch.found, mismatch.wanted,
                 str(result.origin_of(mismatch.path)),
             )

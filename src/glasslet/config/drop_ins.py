@@ -6,18 +6,18 @@ import os
 from typing import Any
 
 from glasslet.config.files import reason_of
-from glasslet.config.problem import Problem, Step
+from glasslet.config.problem import ConfigProblem, Step
 from glasslet.config.schema import Tree
 
 SUFFIX = ".conf"
 MAX_FILES = 1000
 
 
-def find_drop_ins(directory: str) -> tuple[list[str], list[Problem]]:
+def find_drop_ins(directory: str) -> tuple[list[str], list[ConfigProblem]]:
     """The drop-ins below a directory in upstream's order: by name within each directory, directories where their name
     sorts. A missing directory is a problem; links to directories are not followed."""
     found: list[str] = []
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     waiting = [directory]
     while waiting and len(found) <= MAX_FILES:
         path = waiting.pop()
@@ -30,13 +30,13 @@ def find_drop_ins(directory: str) -> tuple[list[str], list[Problem]]:
         except (OSError, ValueError) as error:
             text = f'failed to walk through kubelet dropin directory "{directory}": {path}: {reason_of(error)}'
             problems.append(
-                Problem(Step.MERGE, "--config-dir", text, path, "a readable directory", "flag --config-dir")
+                ConfigProblem(Step.MERGE, "--config-dir", text, path, "a readable directory", "flag --config-dir")
             )
             continue
         waiting.extend(os.path.join(path, name) for name in names)
     if len(found) > MAX_FILES:
         text = f"more than {MAX_FILES} files in {directory}"
-        problems.append(Problem(Step.MERGE, "--config-dir", text, directory, "fewer files", "flag --config-dir"))
+        problems.append(ConfigProblem(Step.MERGE, "--config-dir", text, directory, "fewer files", "flag --config-dir"))
         found = found[:MAX_FILES]
     return found, problems
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 
 from glasslet.config.options import Options
-from glasslet.config.problem import Problem, Step
+from glasslet.config.problem import ConfigProblem, Step
 
 
-def failure_text(problems: Sequence[Problem], options: Options) -> str:
+def failure_text(problems: Sequence[ConfigProblem], options: Options) -> str:
     """What upstream would say: only the first step that failed speaks."""
     first = min((problem.step for problem in problems), key=list(Step).index)
     told = list(dict.fromkeys(problem.message for problem in problems if problem.step is first))
@@ -34,7 +34,7 @@ def failure_text(problems: Sequence[Problem], options: Options) -> str:
             return f"failed to run Kubelet: {told[0]}"
 
 
-def _with_places(problems: Sequence[Problem]) -> str:
+def _with_places(problems: Sequence[ConfigProblem]) -> str:
     told = [
         f"failed to load kubelet dropin file, path: {problem.origin.removeprefix('drop-in ')}, error: {problem.message}"
         if not problem.field.startswith("--")
@@ -50,7 +50,7 @@ def failure_line(text: str) -> str:
     return f'"command failed" err={json.dumps(text, ensure_ascii=False)}'
 
 
-def problem_lines(problems: Sequence[Problem]) -> list[str]:
+def problem_lines(problems: Sequence[ConfigProblem]) -> list[str]:
     """One line per problem, with its origin."""
     lines = []
     for problem in problems:

@@ -9,7 +9,7 @@ from typing import Any
 
 from glasslet.config.flag_table import FLAGS, WINDOWS_ONLY, Flag, deprecation
 from glasslet.config.flag_values import PARSERS, combine
-from glasslet.config.problem import Notice, Problem, Step
+from glasslet.config.problem import ConfigProblem, Notice, Step
 from glasslet.config.removed_flags import REMOVED, warning_of
 
 SECRET_FLAGS = frozenset({"manifest-url-header", "storage-driver-password"})
@@ -24,7 +24,7 @@ class ParsedFlags:
 
     values: dict[str, Any] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
 
 def parse(arguments: Iterable[str]) -> ParsedFlags:
@@ -50,7 +50,7 @@ def parse(arguments: Iterable[str]) -> ParsedFlags:
 def _stray(argument: str, result: ParsedFlags) -> None:
     shown = argument[:200]
     result.problems.append(
-        Problem(Step.PARSE, shown, f"unknown command {shown}", shown, "flags only: --name=value", "command line")
+        ConfigProblem(Step.PARSE, shown, f"unknown command {shown}", shown, "flags only: --name=value", "command line")
     )
 
 
@@ -122,4 +122,4 @@ def _unknown(written: str, name: str, result: ParsedFlags) -> None:
 
 
 def _refuse(result: ParsedFlags, name: str, text: str, allowed: str, value: str = "") -> None:
-    result.problems.append(Problem(Step.PARSE, name, text, value, allowed, "command line"))
+    result.problems.append(ConfigProblem(Step.PARSE, name, text, value, allowed, "command line"))

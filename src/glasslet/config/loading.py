@@ -19,13 +19,13 @@ from glasslet.config.feature_gates import FeatureGates, apply_gates
 from glasslet.config.flag_table import FLAGS
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options, options_of
-from glasslet.config.problem import DEFAULT_ORIGIN, Notice, Origin, OriginKind, Problem, Step
+from glasslet.config.problem import DEFAULT_ORIGIN, ConfigProblem, Notice, OriginKind, SettingOrigin, Step
 from glasslet.config.schema import Tree, build
 from glasslet.config.validation import validate
-from glasslet.config.validation.finding import Finding, Subject
+from glasslet.config.validation.finding import Finding, ValidationInput
 from glasslet.config.without_effect import fields_without_effect, gates_without_effect, options_without_effect
 
-_LEGACY_ORIGIN = Origin(OriginKind.DEFAULT, "of a start without --config")
+_LEGACY_ORIGIN = SettingOrigin(OriginKind.DEFAULT, "of a start without --config")
 _SECRET_FIELDS = ("staticPodURLHeader",)
 PathKey = tuple[str | int, ...]
 
@@ -41,13 +41,13 @@ class Loaded:
     options: Options
     configuration: KubeletConfiguration
     gates: FeatureGates
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingOrigin]
     warnings: tuple[Notice, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
     tree: Tree = field(default_factory=dict)
     """The configuration as plain data, wire names."""
 
-    def origin_of(self, path: str) -> Origin:
+    def origin_of(self, path: str) -> SettingOrigin:
         """Where the value at `path` comes from; for a map with entries of several origins, that of the first."""
         if path in self.origins:
             return self.origins[path]
@@ -60,9 +60,9 @@ class _Draft:
     """The configuration while it is put together."""
 
     tree: Tree = field(default_factory=dict)
-    origins: dict[PathKey, Origin] = field(default_factory=dict)
+    origins: dict[PathKey, SettingOrigin] = field(default_factory=dict)
     notices: list[Notice] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
     complete: bool = True
     """False once a whole file is missing: rules about the object would only add noise."""
 
@@ -70,7 +70,7 @@ class _Draft:
         for known in [known for known in self.origins if known[: len(path)] == path]:
             del self.origins[known]
 
-    def record(self, path: PathKey, origin: Origin) -> None:
+    def record(self, path: PathKey, origin: SettingOrigin) -> None:
         self.forget(path)
         self.origins[path] = origin
 
@@ -94,7 +94,7 @@ def load(argv: Sequence[str], *, cgroup_v2: bool | None = None) -> Loaded:
     _add_flags(draft, parsed.values)
     gates = _add_gates(draft, flag_gates)
     configuration = build(draft.tree)
-    subject = Subject(configuration, options, gates, _has_cgroup_v2() if cgroup_v2 is None else cgroup_v2)
+    subject = ValidationInput(configuration, options, gates, _has_cgroup_v2() if cgroup_v2 is None else cgroup_v2)
     origins = {format_path(path): origin for path, origin in draft.origins.items()}
     loaded = Loaded(options, configuration, gates, origins, tuple(draft.notices), (), draft.tree)
     loaded = replace(loaded, warnings=(*loaded.warnings, *_without_effect(loaded, parsed.values)))
@@ -103,21 +103,21 @@ def load(argv: Sequence[str], *, cgroup_v2: bool | None = None) -> Loaded:
     return replace(loaded, problems=tuple(in_order(problems)))
 
 
-def in_order(problems: list[Problem]) -> list[Problem]:
+def in_order(problems: list[ConfigProblem]) -> list[ConfigProblem]:
     """Problems in the order of the steps of a start, without repeats."""
     steps = list(Step)
     return sorted(dict.fromkeys(problems), key=lambda problem: steps.index(problem.step))
 
 
-def problem_of(finding: Finding, loaded: Loaded) -> Problem:
+def problem_of(finding: Finding, loaded: Loaded) -> ConfigProblem:
     """A broken rule with the value it is about and where that value comes from."""
     if finding.field.startswith("--"):
         value = getattr(loaded.options, finding.field[2:].replace("-", "_"), "")
-        origin = str(Origin(OriginKind.FLAG, finding.field))
-        return Problem(finding.step, finding.field, finding.message, str(value), finding.allowed, origin)
+        origin = str(SettingOrigin(OriginKind.FLAG, finding.field))
+        return ConfigProblem(finding.step, finding.field, finding.message, str(value), finding.allowed, origin)
     list_field = finding.field.partition("[")[0] if finding.field not in loaded.origins else finding.field
     origin = str(loaded.origin_of(list_field))
-    return Problem(
+    return ConfigProblem(
         finding.step, finding.field, finding.message, shown(value_at(loaded.tree, list_field)), finding.allowed, origin
     )
 
@@ -222,7 +222,7 @@ def _finish(draft: _Draft, full: Tree, given: Tree) -> None:
     after = dict(leaves(full))
     for place, value in leaves(given):
         if after.get(place, value) != value and place in draft.origins:
-            draft.origins[place] = Origin(OriginKind.DEFAULT, f"(replaces {shown(masked(place, value))})")
+            draft.origins[place] = SettingOrigin(OriginKind.DEFAULT, f"(replaces {shown(masked(place, value))})")
 
 
 def _add_flags(draft: _Draft, values: dict[str, Any]) -> None:
@@ -241,21 +241,21 @@ def _add_flags(draft: _Draft, values: dict[str, Any]) -> None:
         elif name == "seccomp-default" and parent[path[-1]] and not value:
             continue
         parent[path[-1]] = value
-        draft.record(path, Origin(OriginKind.FLAG, f"--{name}"))
+        draft.record(path, SettingOrigin(OriginKind.FLAG, f"--{name}"))
 
 
 def _add_gates(draft: _Draft, flag_gates: dict[str, bool]) -> FeatureGates:
     settings = {**draft.tree["featureGates"], **flag_gates}
     draft.tree["featureGates"] = settings
     for name in flag_gates:
-        draft.record(("featureGates", name), Origin(OriginKind.FLAG, "--feature-gates"))
+        draft.record(("featureGates", name), SettingOrigin(OriginKind.FLAG, "--feature-gates"))
     gates, findings = apply_gates(settings)
     for finding in findings:
         path = ("featureGates", finding.name)
         field_name, origin = format_path(path), str(draft.origins.get(path, DEFAULT_ORIGIN))
         if finding.error:
             value = str(settings[finding.name]).lower()
-            draft.problems.append(Problem(Step.GATES, field_name, finding.message, value, origin=origin))
+            draft.problems.append(ConfigProblem(Step.GATES, field_name, finding.message, value, origin=origin))
         else:
             draft.notices.append(Notice(finding.message, field_name, origin))
     return gates
@@ -268,7 +268,7 @@ def _without_effect(loaded: Loaded, flag_values: Mapping[str, Any]) -> Iterator[
         if origin.kind is not OriginKind.DEFAULT:
             yield Notice(text, path, str(origin))
     for flag, text in options_without_effect(flag_values):
-        yield Notice(text, flag, str(Origin(OriginKind.FLAG, flag)))
+        yield Notice(text, flag, str(SettingOrigin(OriginKind.FLAG, flag)))
     for name, text in gates_without_effect(loaded.tree["featureGates"]):
         path = format_path(("featureGates", name))
         yield Notice(text, path, str(loaded.origin_of(path)))

@@ -17,7 +17,7 @@ KERNEL_SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineFacts:
     """What the rules of `validation/machine.py` look at. Unknown facts are None or empty: they break no rule."""
 
     cgroup_v2: bool = True
@@ -31,11 +31,11 @@ class Machine:
     """Path to reason, for the paths that were asked about."""
 
 
-def read_machine(paths: tuple[str, ...] = (), *, root: str = "/") -> Machine:
+def read_machine(paths: tuple[str, ...] = (), *, root: str = "/") -> MachineFacts:
     """Reads /proc and /sys below `root`, and whether each of `paths` is a readable file. Never raises for what is not
     there."""
     kernel = {name: _text(root, f"proc/sys/{name}") for name in KERNEL_SETTINGS}
-    return Machine(
+    return MachineFacts(
         cgroup_v2=os.path.exists(os.path.join(root, "sys/fs/cgroup/cgroup.controllers")),
         swap=tuple(line.split()[0] for line in _text(root, "proc/swaps").split("\n")[1:] if line.strip()),
         online_cpus=_list(_text(root, "sys/devices/system/cpu/online")),

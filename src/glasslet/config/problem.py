@@ -16,7 +16,7 @@ class OriginKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """Where a value comes from. `place` is `/etc/kubelet.yaml:12`, `--max-pods` or a remark, empty if there is none."""
 
     kind: OriginKind
@@ -26,7 +26,7 @@ class Origin:
         return f"{self.kind} {self.place}" if self.place else str(self.kind)
 
 
-DEFAULT_ORIGIN = Origin(OriginKind.DEFAULT)
+DEFAULT_ORIGIN = SettingOrigin(OriginKind.DEFAULT)
 
 
 class Step(StrEnum):
@@ -51,7 +51,7 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong. `field` is a path of the configuration or a flag; `message` the complete text for people
     (upstream's wording where tools match on it); `value` the offending value as text, masked if it may be secret."""
 

@@ -21,7 +21,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class StatusOverride(Struct, frozen=True, kw_only=True):
     """A decision about the whole pod that overrides what containers say (DeadlineExceeded, Evicted, a rejection)."""
 
     phase: str
@@ -66,7 +66,7 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     waiting: Mapping[str, Waiting] = {}
     probes: Mapping[ContainerID, ProbeOutcome] = {}
     termination_messages: Mapping[ContainerID, str] = {}
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     terminating: bool = False
     finished: bool = False
     host_ips: tuple[str, ...] = ()

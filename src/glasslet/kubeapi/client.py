@@ -17,13 +17,13 @@ from msgspec import Raw, Struct
 from glasslet.api.codec import decode, encode
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.answers import Status, error_for
-from glasslet.kubeapi.connections import Connections, Connector
+from glasslet.kubeapi.connections import Connections, ServerConnector
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
-from glasslet.kubeapi.decoding import UNDECODABLE, Undecodable, decode_object
+from glasslet.kubeapi.decoding import UNDECODABLE, UndecodableObject, decode_object
 from glasslet.kubeapi.errors import APIError, Gone, NotDecoded, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
-from glasslet.kubeapi.protocols import Page, PatchType, WatchEvent, WatchKind
+from glasslet.kubeapi.protocols import ListPage, PatchType, WatchEvent, WatchKind
 from glasslet.kubeapi.resolver import ServerResolver
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
@@ -36,7 +36,7 @@ _TIMEOUT = 30.0
 _LINE_LIMIT = 32 * 1024 * 1024
 
 
-class RequestMetrics(Protocol):
+class APIRequestMetrics(Protocol):
     """Where requests are counted (`rest_client_*`)."""
 
     def request(self, verb: str, host: str, code: str, seconds: float) -> None:
@@ -90,7 +90,7 @@ class HTTPAPIClient:
         config: Kubeconfig,
         recorder: Recorder,
         clock: Clock,
-        metrics: RequestMetrics,
+        metrics: APIRequestMetrics,
         limiter: RequestLimiter,
         user_agent: str,
         timeout: float = _TIMEOUT,
@@ -120,17 +120,19 @@ class HTTPAPIClient:
         """Reads one object."""
         return await self._ask(_Request("GET", path), kind, timeout)
 
-    async def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
+    async def list_pages(
+        self, path: str, kind: type[T], *, query: Mapping[str, str] = {}
+    ) -> AsyncIterator[ListPage[T]]:
         """Lists in pages; only one page's JSON is in memory at a time."""
         wanted = {**query, "limit": str(_PAGE)}
         while True:
             request = f"LIST {path}"
             answer = _answer(request, await self._send(_Request("GET", path, wanted)), _List)
             decoded = [decode_object(bytes(item), kind) for item in answer.items or ()]
-            yield Page(
-                tuple(one for one in decoded if not isinstance(one, Undecodable)),
+            yield ListPage(
+                tuple(one for one in decoded if not isinstance(one, UndecodableObject)),
                 answer.metadata.resource_version,
-                tuple(one for one in decoded if isinstance(one, Undecodable)),
+                tuple(one for one in decoded if isinstance(one, UndecodableObject)),
             )
             if not answer.metadata.continue_:
                 return
@@ -191,7 +193,7 @@ class HTTPAPIClient:
     async def _ask(self, request: _Request, kind: type[T], timeout: float | None, *, urgent: bool = False) -> T:
         data = await self._send(request, urgent=urgent, timeout=timeout)
         found = decode_object(data, kind)
-        if not isinstance(found, Undecodable):
+        if not isinstance(found, UndecodableObject):
             return found
         _answer(str(request), data, dict[str, Raw])  # no object at all: the server's error, not the object's
         raise NotDecoded(str(request), found)
@@ -302,7 +304,7 @@ class HTTPAPIClient:
         if self._config.server.startswith("https://"):
             with _MemoryFiles() as files:
                 context = tls_context(self._config, identity, files.path)
-        connector = Connector(context, self._resolver)
+        connector = ServerConnector(context, self._resolver)
         auth = None
         if self._config.username:
             auth = aiohttp.BasicAuth(self._config.username, self._config.password)
@@ -325,7 +327,7 @@ def _watch_event(request: str, line: bytes, kind: type[T]) -> WatchEvent[T]:
     if event.type == WatchKind.BOOKMARK:
         return WatchEvent(WatchKind.BOOKMARK, None, _answer(request, data, _Versioned).metadata.resource_version)
     found = decode_object(data, kind)
-    if isinstance(found, Undecodable):
+    if isinstance(found, UndecodableObject):
         return WatchEvent(WatchKind(event.type), found, found.metadata.resource_version)
     return WatchEvent(WatchKind(event.type), found, _answer(request, data, _Versioned).metadata.resource_version)
 

@@ -20,7 +20,7 @@ _TURNS = 20
 """Of the loop, until a socket that was shut down is closed: it takes three."""
 
 
-class Connector(aiohttp.TCPConnector):
+class ServerConnector(aiohttp.TCPConnector):
     """Knows its connections to their very end, by their sockets.
 
     A request that is broken off closes its TLS connection politely: it says farewell and waits for the server's. The
@@ -68,7 +68,7 @@ class Connector(aiohttp.TCPConnector):
 class Connections:
     """A session and who uses it."""
 
-    def __init__(self, session: aiohttp.ClientSession, connector: Connector, identity: Identity) -> None:
+    def __init__(self, session: aiohttp.ClientSession, connector: ServerConnector, identity: Identity) -> None:
         self.session = session
         self.identity = identity
         self._connector = connector

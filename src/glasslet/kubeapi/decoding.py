@@ -22,7 +22,7 @@ UNDECODABLE = (msgspec.DecodeError, ValueError, ArithmeticError, TypeError, Recu
 _UNUSED = ("managed_fields",)
 
 
-class Undecodable(Struct, frozen=True, kw_only=True):
+class UndecodableObject(Struct, frozen=True, kw_only=True):
     """An object that cannot be decoded. `problem`: the field and the reason, never a value. `metadata` holds the fields
     that can be decoded; `status` is None if the object has none or it is what cannot be decoded."""
 
@@ -40,7 +40,7 @@ class _Parts(Struct, frozen=True):
     status: Raw = Raw(b"null")
 
 
-def decode_object(data: bytes, kind: type[T]) -> T | Undecodable:
+def decode_object(data: bytes, kind: type[T]) -> T | UndecodableObject:
     """The object, or its metadata and the reason. Raises nothing."""
     try:
         return decode(data, kind)
@@ -50,18 +50,18 @@ def decode_object(data: bytes, kind: type[T]) -> T | Undecodable:
         return _undecodable(data, kind, type(error).__name__)
 
 
-def updated(known: T, newer: Undecodable) -> T:
+def updated(known: T, newer: UndecodableObject) -> T:
     """The last decoded form of an object with what can be decoded of a newer one: metadata and status."""
     status = {} if newer.status is None else {"status": newer.status}
     return replace(known, metadata=newer.metadata, **status)  # type: ignore[type-var] # every API object is a Struct
 
 
-def _undecodable(data: bytes, kind: type, problem: str) -> Undecodable:
+def _undecodable(data: bytes, kind: type, problem: str) -> UndecodableObject:
     try:
         parts = decode(data, _Parts)
     except UNDECODABLE:
-        return Undecodable(metadata=ObjectMeta(), status=None, problem=problem)
-    return Undecodable(
+        return UndecodableObject(metadata=ObjectMeta(), status=None, problem=problem)
+    return UndecodableObject(
         metadata=_metadata(bytes(parts.metadata)), status=_status(bytes(parts.status), kind), problem=problem
     )
 

@@ -15,7 +15,7 @@ APIError               verb and path, HTTP code, the Status object's reason and 
 
 from __future__ import annotations
 
-from glasslet.kubeapi.decoding import Undecodable
+from glasslet.kubeapi.decoding import UndecodableObject
 
 
 class APIError(Exception):
@@ -68,7 +68,7 @@ class Throttled(APIError):
 class NotDecoded(APIError):
     """The request took effect, but the object in the answer cannot be decoded."""
 
-    def __init__(self, request: str, item: Undecodable) -> None:
+    def __init__(self, request: str, item: UndecodableObject) -> None:
         super().__init__(request, f"the object in the answer cannot be decoded: {item.problem}", code=200)
         self.item = item
 

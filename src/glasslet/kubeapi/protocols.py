@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from glasslet.kubeapi.decoding import Undecodable
+from glasslet.kubeapi.decoding import UndecodableObject
 
 T = TypeVar("T")
 
@@ -37,16 +37,16 @@ class WatchEvent(Struct, Generic[T], frozen=True):
     """One watch event. `object` is None for BOOKMARK."""
 
     kind: WatchKind
-    object: T | Undecodable | None
+    object: T | UndecodableObject | None
     resource_version: str
 
 
-class Page(Struct, Generic[T], frozen=True):
+class ListPage(Struct, Generic[T], frozen=True):
     """One page of a list; `resource_version` is that of the whole list."""
 
     items: tuple[T, ...]
     resource_version: str
-    undecodable: tuple[Undecodable, ...] = ()
+    undecodable: tuple[UndecodableObject, ...] = ()
 
 
 class APIClient(Protocol):
@@ -57,7 +57,7 @@ class APIClient(Protocol):
 
     async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T: ...
 
-    def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[Page[T]]:
+    def list_pages(self, path: str, kind: type[T], *, query: Mapping[str, str] = {}) -> AsyncIterator[ListPage[T]]:
         """Lists in pages of 500 (`limit`, `continue`); `kind` is the item's type."""
 
     def watch(

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.concurrency.jitter import jittered
-from glasslet.kubeapi.decoding import Undecodable, updated
+from glasslet.kubeapi.decoding import UndecodableObject, updated
 from glasslet.kubeapi.errors import APIError, Gone
 from glasslet.kubeapi.pause import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
@@ -48,7 +48,7 @@ T = TypeVar("T", bound=HasMeta)
 Key = tuple[str, str]
 
 
-class Change(Struct, Generic[T], frozen=True):
+class ObjectChange(Struct, Generic[T], frozen=True):
     """One object changed: `old` is None when it is new, `new` is None when it is gone."""
 
     old: T | None
@@ -66,7 +66,7 @@ class Reflector(Generic[T]):
         path: str,
         kind: type[T],
         query: Mapping[str, str] | None = None,
-        on_change: Callable[[Change[T]], None],
+        on_change: Callable[[ObjectChange[T]], None],
         recorder: FindingRecorder,
         trim: Callable[[T], T] | None = None,
     ) -> None:
@@ -77,7 +77,7 @@ class Reflector(Generic[T]):
         self._on_change = on_change
         self._trim = trim or _whole
         self._objects: dict[Key, T] = {}
-        self._undecodable: dict[Key, Undecodable] = {}
+        self._undecodable: dict[Key, UndecodableObject] = {}
         self._findings: StandingFindings[Key] = StandingFindings(recorder)
         self._version = ""
         self._expired = False
@@ -91,7 +91,7 @@ class Reflector(Generic[T]):
         """The object as last seen."""
         return self._objects.get((namespace, name))
 
-    def undecodable(self, namespace: str, name: str) -> Undecodable | None:
+    def undecodable(self, namespace: str, name: str) -> UndecodableObject | None:
         """The newest version of the object, if it cannot be decoded."""
         return self._undecodable.get((namespace, name))
 
@@ -128,7 +128,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         listed: dict[Key, T] = {}
-        undecodable: dict[Key, Undecodable] = {}
+        undecodable: dict[Key, UndecodableObject] = {}
         version = ""
         query = self._query if self._expired else {**self._query, "resourceVersion": "0"}
         async for page in self._client.list_pages(self._path, self._kind, query=query):
@@ -148,11 +148,11 @@ class Reflector(Generic[T]):
         for key, item in undecodable.items():
             self._not_decoded(key, item)
         for old in gone:
-            self._on_change(Change(old, None))
+            self._on_change(ObjectChange(old, None))
         for key, new in listed.items():
             earlier = before.get(key)
             if earlier is None or earlier.metadata.resource_version != new.metadata.resource_version:
-                self._on_change(Change(earlier, new))
+                self._on_change(ObjectChange(earlier, new))
         self.problem = None
         self.synced.set()
 
@@ -175,34 +175,34 @@ class Reflector(Generic[T]):
             self._take(event.kind, key, event.object)
         return brought
 
-    def _take(self, kind: WatchKind, key: Key, item: T | Undecodable) -> None:
+    def _take(self, kind: WatchKind, key: Key, item: T | UndecodableObject) -> None:
         old = self._objects.get(key)
-        new = self._as_known(old, item) if isinstance(item, Undecodable) else item
+        new = self._as_known(old, item) if isinstance(item, UndecodableObject) else item
         if kind is WatchKind.DELETED:
             self._decodable(key)
             self._objects.pop(key, None)
             if (last := new or old) is not None:
-                self._on_change(Change(last, None))
+                self._on_change(ObjectChange(last, None))
             return
-        if isinstance(item, Undecodable):
+        if isinstance(item, UndecodableObject):
             self._not_decoded(key, item)
         else:
             self._decodable(key)
         if new is None:
             if self._objects.pop(key, None) is not None:
-                self._on_change(Change(old, None))
+                self._on_change(ObjectChange(old, None))
         elif old is None or old.metadata.resource_version != new.metadata.resource_version:
             new = self._objects[key] = self._trim(new)
-            self._on_change(Change(old, new))
+            self._on_change(ObjectChange(old, new))
 
-    def _as_known(self, known: T | None, item: Undecodable) -> T | None:
+    def _as_known(self, known: T | None, item: UndecodableObject) -> T | None:
         """The last decoded form of this very object with its new metadata; None if there is none."""
         if known is None or (known.metadata.uid and item.metadata.uid not in ("", known.metadata.uid)):
             return None
         newer = item if item.metadata.uid else replace(item, metadata=replace(item.metadata, uid=known.metadata.uid))
         return updated(known, newer)
 
-    def _not_decoded(self, key: Key, item: Undecodable) -> None:
+    def _not_decoded(self, key: Key, item: UndecodableObject) -> None:
         self._undecodable[key] = item
         resource = self._path.rsplit("/", 1)[-1]
         left = "its last known version stays" if key in self._objects else "it is left out"
@@ -228,5 +228,5 @@ def _whole(item: T) -> T:
     return item
 
 
-def _key(item: HasMeta | Undecodable) -> Key:
+def _key(item: HasMeta | UndecodableObject) -> Key:
     return item.metadata.namespace, item.metadata.name

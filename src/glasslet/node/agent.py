@@ -35,7 +35,7 @@ from glasslet.api.times import whole_seconds
 from glasslet.concurrency.services import running
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.node.first_readiness import hasten_readiness
 from glasslet.node.initial import initial_node
 from glasslet.node.inputs import Contributions, HostFacts, NodeEvent, NodeInputs, status_event
@@ -281,7 +281,7 @@ class NodeAgent:
             return None
         return OwnerReference(api_version="v1", kind="Node", name=node.metadata.name, uid=node.metadata.uid)
 
-    def _seen(self, change: Change[Node]) -> None:
+    def _seen(self, change: ObjectChange[Node]) -> None:
         if change.new is None:
             if change.old is not None:
                 self.known.forget(change.old.metadata.uid)

@@ -12,7 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.exchange.admission import Rejected
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.exchange.finality import has_ended
 from glasslet.pods.collaborators import WARNING, Admit, Devices
 from glasslet.pods.reporting import Reporting
@@ -186,4 +186,4 @@ def reject(ref: PodRef, refusal: Rejected, report: Reporting) -> Kill:
     report.recorder.decided("rejected", reason=refusal.reason, message=refusal.message)
     report.events(ref, WARNING, refusal.reason, refusal.message)
     message = f"Pod was rejected: {refusal.message}"
-    return Kill(verdict=Verdict(phase="Failed", reason=refusal.reason, message=message, rejected=True))
+    return Kill(verdict=StatusOverride(phase="Failed", reason=refusal.reason, message=message, rejected=True))

@@ -17,7 +17,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 
 
 class Syncing(Struct, frozen=True, kw_only=True):
@@ -28,21 +28,21 @@ class Terminating(Struct, frozen=True, kw_only=True):
     """Its containers are being stopped. `grace`: seconds they get."""
 
     grace: int
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     removed: bool = False
 
 
 class Terminated(Struct, frozen=True, kw_only=True):
     """No container runs or ever will; volumes and cgroup are being given back."""
 
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     removed: bool = False
 
 
 class Finished(Struct, frozen=True, kw_only=True):
     """Nothing of the pod is in use any more."""
 
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     removed: bool = False
 
 
@@ -53,7 +53,7 @@ class StopRequested(Struct, frozen=True, kw_only=True):
     """A source deleted or removed the pod, or somebody killed it. `grace`: seconds, already at least the minimum."""
 
     grace: int
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     removed: bool = False
 
 

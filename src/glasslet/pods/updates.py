@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_update import PodUpdate, UpdateKind
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 
 
 class Kill(Struct, frozen=True, kw_only=True):
     """The pod has to stop. `grace`: seconds asked for, None for what the pod says itself."""
 
     grace: int | None = None
-    verdict: Verdict | None = None
+    verdict: StatusOverride | None = None
     removed: bool = False
     """No source wants the pod any more."""
 

@@ -19,7 +19,7 @@ from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.mailbox import Mailbox
 from glasslet.exchange.admission import Rejected
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.collaborators import NORMAL, Observed
 from glasslet.pods.entrance import Entrance, reject
 from glasslet.pods.lifecycle import (
@@ -249,7 +249,7 @@ class PodWorker:
                 self._advance(RanToCompletion(grace=termination_grace(self.memory.pod)))
             case PastDeadline():
                 self._report.events(self.ref, NORMAL, "DeadlineExceeded", DEADLINE)
-                verdict = Verdict(phase="Failed", reason="DeadlineExceeded", message=DEADLINE)
+                verdict = StatusOverride(phase="Failed", reason="DeadlineExceeded", message=DEADLINE)
                 self._advance(StopRequested(grace=termination_grace(self.memory.pod), verdict=verdict))
             case _:
                 assert_never(settled)

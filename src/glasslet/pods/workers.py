@@ -17,7 +17,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.api.pod_update import PodUpdate, UpdateKind
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.exchange.admission import Admitted
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.census import ORPHAN_SOURCE, PodCensus
 from glasslet.pods.collaborators import WARNING, Admit
 from glasslet.pods.entrance import (
@@ -101,7 +101,7 @@ class PodWorkers:
             if (worker := self._census.worker(pod_ref(pod).uid)) is not None:
                 worker.deliver(PodUpdate(kind=UpdateKind.UPDATE, pod=pod, source=worker.source, seen_at=now))
 
-    def kill(self, uid: PodUID, verdict: Verdict | None = None, grace: int | None = None) -> None:
+    def kill(self, uid: PodUID, verdict: StatusOverride | None = None, grace: int | None = None) -> None:
         """Stops the pod for good; it shows `verdict`. `grace`: seconds, None: the pod's own. Unknown pods are left."""
         if (worker := self._census.worker(uid)) is not None:
             worker.kill(Kill(grace=grace, verdict=verdict))
@@ -130,7 +130,7 @@ class PodWorkers:
         worker = self._census.worker(uid)
         assert worker is not None, "victims are chosen among pods that have a worker"
         self._report.events(worker.ref, WARNING, PREEMPTING, PREEMPTED)
-        verdict = Verdict(phase="Failed", reason=PREEMPTING, message=PREEMPTED, disruption=DISRUPTED)
+        verdict = StatusOverride(phase="Failed", reason=PREEMPTING, message=PREEMPTED, disruption=DISRUPTED)
         worker.kill(Kill(verdict=verdict))
         return Victim(worker.ref, termination_grace(worker.pod), worker.stopped)
 

@@ -3,7 +3,7 @@
 RuntimeCallError           verb, what was attempted, the runtime's own words
 ├── RuntimeUnavailable     the socket does not answer: wait for the runtime, then try again
 ├── RuntimeTimeout         the verb's deadline passed: unknown whether it happened; re-read
-├── NotFound               the object is gone: done, for stop and remove
+├── NotInRuntime               the object is gone: done, for stop and remove
 ├── NameReserved           a container or sandbox of that name is there (or being made): adopt it or raise the attempt
 ├── ExecTimeout            the command ran longer than asked
 ├── ImagePullFailed        carries the CRI reason (RegistryUnavailable, SignatureValidationFailed) or ""
@@ -33,7 +33,7 @@ class RuntimeTimeout(RuntimeCallError):
     """The runtime did not answer within the verb's deadline."""
 
 
-class NotFound(RuntimeCallError):
+class NotInRuntime(RuntimeCallError):
     """The runtime does not know the object."""
 
 

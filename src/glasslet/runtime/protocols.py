@@ -98,7 +98,7 @@ class Checkpoints(Protocol):
     async def checkpoint(self, container: ContainerID, archive: str, timeout: int) -> None: ...
 
 
-class RuntimeStats(Protocol):
+class RuntimeStatsService(Protocol):
     """The statistics calls of CRI RuntimeService, apart because only few ask for them. A runtime may not have them:
     RuntimeCallError with code UNIMPLEMENTED."""
 

@@ -19,7 +19,7 @@ from glasslet.api.pod_origin import is_mirror, stands_for
 from glasslet.api.pod_ref import PodRef
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -88,7 +88,7 @@ class APISource:
                 self._deliver([pod for pod in self._pods.all() if not is_mirror(pod)])
                 await self._changed.wait()
 
-    def _take(self, change: Change[Pod]) -> None:
+    def _take(self, change: ObjectChange[Pod]) -> None:
         for pod in {stands_for(pod) for pod in (change.old, change.new) if pod is not None}:
             for callback in self._on_change:
                 callback(pod)

@@ -9,7 +9,7 @@ from glasslet.api.pod_conditions import OWNED
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, HostIP, PodIP, PodStatus
 from glasslet.api.restarts import is_sidecar
-from glasslet.exchange.facts import StatusFacts, Verdict
+from glasslet.exchange.facts import StatusFacts, StatusOverride
 from glasslet.exchange.finality import outcome
 from glasslet.podspec.qos import qos_class
 from glasslet.status.conditions import pod_conditions
@@ -74,7 +74,7 @@ def build_status(
     )
 
 
-def _rejected(facts: StatusFacts, verdict: Verdict) -> PodStatus:
+def _rejected(facts: StatusFacts, verdict: StatusOverride) -> PodStatus:
     """Of a pod that was never begun there is nothing to tell but why."""
     pod, previous = facts.pod, facts.previous
     return PodStatus(

@@ -35,7 +35,7 @@ class _WriterHandler(logging.Handler):
             self.handleError(record)
 
 
-class Logging:
+class ActiveLogging:
     """The logging that was set up: what the health check and `PUT /debug/flags/v` talk to."""
 
     def __init__(self, *, writer: LogWriter, handler: logging.Handler, verbosity: VerbosityFilter) -> None:
@@ -71,7 +71,7 @@ class Logging:
 
 def set_up_logging(
     settings: LoggingSettings, *, context: Context = no_context, stream: TextIO | None = None
-) -> Logging:
+) -> ActiveLogging:
     """Sends all records to `stream` (standard error), with the fields that `context` gives for the current task.
 
     Raises ValueError on an unknown format."""
@@ -88,7 +88,7 @@ def set_up_logging(
     handler = _WriterHandler(writer)
     handler.setFormatter(formatter)
     handler.addFilter(verbosity)
-    result = Logging(writer=writer, handler=handler, verbosity=verbosity)
+    result = ActiveLogging(writer=writer, handler=handler, verbosity=verbosity)
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(verbosity.lowest())

@@ -14,7 +14,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.config.credential_providers import CredentialProvider, EnvironmentVariable
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.images import plugin_process
-from glasslet.runtime.images.plugin_messages import Answer, PluginFailed, Question
+from glasslet.runtime.images.plugin_messages import PluginAnswer, PluginFailed, PluginQuestion
 from glasslet.runtime.images.plugin_process import PluginProcess
 from tests.fakes.waits import WaitLog
 
@@ -43,7 +43,7 @@ class Plugin:
     def ran(self, plugin: str, seconds: float, *, failed: bool) -> None:
         self.runs.append((plugin, failed))
 
-    async def ask(self, token: str = "") -> Answer:
+    async def ask(self, token: str = "") -> PluginAnswer:
         provider = CredentialProvider(
             name="plugin",
             api_version=V1,
@@ -53,7 +53,7 @@ class Plugin:
         process = PluginProcess(
             provider=provider, directory=str(self.folder), recorder=self.waits, metrics=self, clock=SystemClock()
         )
-        return await process.ask(Question(image="a.example/app", token=token))
+        return await process.ask(PluginQuestion(image="a.example/app", token=token))
 
 
 # "executable <bin-dir>/<name>; args and env from config added to the process environment; stdin: request JSON"

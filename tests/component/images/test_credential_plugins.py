@@ -18,7 +18,7 @@ from glasslet.kubeapi.objects.tokens import TokenFor
 from glasslet.record.events import Decided
 from glasslet.record.recorder import working_for
 from glasslet.record.store import Record
-from glasslet.runtime.images.plugin_messages import Answer, CacheKey, PluginFailed, Question
+from glasslet.runtime.images.plugin_messages import CacheKey, PluginAnswer, PluginFailed, PluginQuestion
 from glasslet.runtime.images.plugins import CredentialPlugin, CredentialPlugins
 from glasslet.runtime.protocols import RegistryAuth
 from tests.builders.podspec import pod_of
@@ -37,11 +37,13 @@ class Script:
     """A plugin: answers by question, after a while."""
 
     def __init__(self, auths: dict[str, RegistryAuth] | None = None, key: CacheKey = CacheKey.IMAGE) -> None:
-        self.answer: Answer | PluginFailed = Answer(cache_key=key, auths=auths or {"registry.example": login("ann")})
+        self.answer: PluginAnswer | PluginFailed = PluginAnswer(
+            cache_key=key, auths=auths or {"registry.example": login("ann")}
+        )
         self.takes = 0.0
-        self.asked: list[Question] = []
+        self.asked: list[PluginQuestion] = []
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: PluginQuestion) -> PluginAnswer:
         self.asked.append(question)
         await asyncio.sleep(self.takes)
         if isinstance(self.answer, PluginFailed):
@@ -137,7 +139,9 @@ async def test_an_answer_without_duration_is_kept_as_long_as_configured() -> Non
 @pytest.mark.parametrize(("answered", "keep"), [(0.0, "10m"), (None, "0s")])
 async def test_an_answer_for_no_time_is_not_kept(answered: float | None, keep: str) -> None:
     script = Script()
-    script.answer = Answer(cache_key=CacheKey.GLOBAL, cache_seconds=answered, auths={"registry.example": login("ann")})
+    script.answer = PluginAnswer(
+        cache_key=CacheKey.GLOBAL, cache_seconds=answered, auths={"registry.example": login("ann")}
+    )
     node = Node(script, keep=keep)
     await node.users()
     await node.users()
@@ -234,7 +238,7 @@ async def test_a_token_given_back_as_password_is_refused_unless_kept_by_token() 
         script = Script()
         node = Node(script, tokens=token_attributes(cache_type=cache_type))
         pod = pod_of(serviceAccountName="default")
-        script.answer = Answer(
+        script.answer = PluginAnswer(
             cache_key=CacheKey.IMAGE,
             auths={"registry.example": login("ann", f"token-of-{pod.metadata.name}")},
         )

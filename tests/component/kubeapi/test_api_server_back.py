@@ -10,7 +10,7 @@ import pytest
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from tests.builders.pod import IMAGE
 from tests.component.api_agent import APIAgent, api_pod, running
 from tests.component.node_world import NodeWorld
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.looptime
 
 async def test_a_pod_made_after_a_long_absence_is_seen_within_ten_seconds() -> None:
     server = FakeAPIServer()
-    seen: list[Change[Pod]] = []
+    seen: list[ObjectChange[Pod]] = []
     query = {"fieldSelector": "spec.nodeName=n1"}
     reflector = Reflector(
         client=server, path=paths.PODS, kind=Pod, query=query, on_change=seen.append, recorder=WaitLog()

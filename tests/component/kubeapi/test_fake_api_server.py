@@ -12,7 +12,7 @@ from glasslet.api.pod import Pod, PodSpec
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unavailable
 from glasslet.kubeapi.protocols import WatchKind
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.waits import WaitLog
 
@@ -134,7 +134,7 @@ async def test_server_that_is_down_answers_nothing_and_ends_watches() -> None:
 
 async def test_reflector_follows_through_breaks_and_compaction() -> None:
     server = FakeAPIServer()
-    seen: list[Change[Pod]] = []
+    seen: list[ObjectChange[Pod]] = []
     reflector = Reflector(
         client=server, path=paths.PODS, kind=Pod, query=ON_NODE, on_change=seen.append, recorder=WaitLog()
     )

@@ -18,7 +18,7 @@ from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.limiter import RequestLimiter
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.record.events import Waited
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
@@ -203,7 +203,7 @@ async def test_reflector_sees_list_watch_and_relist_after_gone() -> None:
     changes: list[str] = []
     done = asyncio.Event()
 
-    def note(change: Change[Pod]) -> None:
+    def note(change: ObjectChange[Pod]) -> None:
         side = "+" if change.old is None else "-" if change.new is None else "~"
         item = change.new or change.old
         assert item is not None

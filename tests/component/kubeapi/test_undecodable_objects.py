@@ -18,13 +18,13 @@ from glasslet.api.persistent_volume import PersistentVolume, PersistentVolumeCla
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import LoopClock
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.decoding import Undecodable, decode_object
+from glasslet.kubeapi.decoding import UndecodableObject, decode_object
 from glasslet.kubeapi.errors import NotDecoded
 from glasslet.kubeapi.objects.runtime_classes import RuntimeClass
 from glasslet.kubeapi.objects.services import ServiceAddress
 from glasslet.kubeapi.objects.tokens import TokenRequest
 from glasslet.kubeapi.objects.trust_bundles import ClusterTrustBundle
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.node.lease import NodeLease
 from tests.component.api_agent import api_pod, running
 from tests.component.kubeapi.test_kubeapi_client import server as http_server
@@ -56,7 +56,7 @@ class World:
     def names(self) -> set[str]:
         return {pod.metadata.name for pod in self.reflector.all()}
 
-    def _note(self, change: Change[Pod]) -> None:
+    def _note(self, change: ObjectChange[Pod]) -> None:
         side = "+" if change.old is None else "-" if change.new is None else "~"
         item = change.new or change.old
         assert item is not None
@@ -231,7 +231,7 @@ async def test_lists_watches_and_reads_of_every_kind_name_the_bad_object(
     assert [item.metadata.name for item in page.items] == ["good"]
     assert [item.metadata.name for item in page.undecodable] == ["bad"]
     assert [event.resource_version for event in events] == ["2", "9", "1"]
-    assert isinstance(events[0].object, Undecodable)
+    assert isinstance(events[0].object, UndecodableObject)
     assert next(iter(bad)) in caught.value.message
 
 
@@ -239,7 +239,7 @@ async def test_lists_watches_and_reads_of_every_kind_name_the_bad_object(
 def test_the_metadata_of_a_bad_object_is_what_can_be_decoded(field: str) -> None:
     meta = {"name": "a", "namespace": "b", "resourceVersion": "3", field: [[]]}
     found = decode_object(json.dumps({"metadata": meta, "spec": 1}).encode(), Pod)
-    assert isinstance(found, Undecodable)
+    assert isinstance(found, UndecodableObject)
     assert (found.metadata.name, found.metadata.namespace, found.metadata.resource_version) == ("a", "b", "3")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import NameReserved, RuntimeRejected, RuntimeTimeout, RuntimeUnavailable
 from tests.builders.pod import api_pod, container, deleted, pod, sidecar
@@ -81,7 +81,7 @@ class Life:
         if self.wanted and self.dice.random() < 0.3:
             uid = self.dice.choice(sorted(self.wanted))
             self.killed.add(uid)
-            agent.workers.kill(PodUID(uid), Verdict(phase="Failed", reason="Evicted"), 1)
+            agent.workers.kill(PodUID(uid), StatusOverride(phase="Failed", reason="Evicted"), 1)
 
     def crash(self, agent: Agent) -> None:
         running = [c.id for c in agent.runtime.containers.values() if c.running]

@@ -8,7 +8,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.volume import Volume
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.lifecycle import Terminating
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.verbs import Verb
@@ -242,7 +242,7 @@ async def test_a_killed_pod_shows_its_verdict_and_never_runs_again() -> None:
     async with running_agent() as agent:
         agent.add(api_pod())
         await agent.until_running("main")
-        agent.workers.kill(PodUID(UID), Verdict(phase="Failed", reason="Evicted", message="low on memory"), 1)
+        agent.workers.kill(PodUID(UID), StatusOverride(phase="Failed", reason="Evicted", message="low on memory"), 1)
         await agent.until_finished()
         assert (agent.status().phase, agent.status().reason) == ("Failed", "Evicted")
         await asyncio.sleep(300)

@@ -17,7 +17,7 @@ from glasslet.record.events import Decided
 from glasslet.record.store import Record
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
-from glasslet.runtime.garbage import GarbageCollector, Limits, LogFolders
+from glasslet.runtime.garbage import DeadContainerLimits, GarbageCollector, LogFolders
 from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.observed import ObservedPods
@@ -59,7 +59,7 @@ class NoFigures:
 
 
 class Node:
-    def __init__(self, tmp_path: Path, limits: Limits | None = None) -> None:
+    def __init__(self, tmp_path: Path, limits: DeadContainerLimits | None = None) -> None:
         self.runtime = FakeRuntime()
         self.workers = Workers()
         self.record = Record(clock=LoopClock())
@@ -188,7 +188,7 @@ async def test_older_instances_go_right_after_a_death(tmp_path: Path) -> None:
 
 
 async def test_running_containers_are_never_touched(tmp_path: Path) -> None:
-    node = Node(tmp_path, Limits(per_container=0, total=0))
+    node = Node(tmp_path, DeadContainerLimits(per_container=0, total=0))
     sandbox, spec = await node.sandbox()
     await node.container(sandbox, spec, 0)
     running = await node.container(sandbox, spec, 1, ends=False)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from glasslet.runtime.errors import NotFound, RuntimeRejected
+from glasslet.runtime.errors import NotInRuntime, RuntimeRejected
 from glasslet.server.protocols import SessionStreams, StreamRefused
 from glasslet.server.transport.limits import ConnectionLimits
 from tests.component.server_fixture import Running, serving
@@ -60,7 +60,7 @@ async def test_sessions_that_cannot_be_had_say_why(target: str, status: int, bod
     ("error", "status", "body"),
     [
         (StreamRefused('container not found ("main")'), 500, 'container not found ("main")'),
-        (NotFound("Exec", "no such container"), 404, "Exec: no such container"),
+        (NotInRuntime("Exec", "no such container"), 404, "Exec: no such container"),
         (RuntimeRejected("Exec", "too many", code="RESOURCE_EXHAUSTED"), 429, "Exec: too many"),
         (RuntimeRejected("Exec", "broken"), 500, "Exec: broken"),
     ],

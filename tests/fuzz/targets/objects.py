@@ -19,7 +19,7 @@ from glasslet.api.times import parse_rfc3339
 from glasslet.api.validation.pod import pod_errors
 from glasslet.identity.signing_objects import CertificateSigningRequest
 from glasslet.kubeapi.answers import error_for
-from glasslet.kubeapi.decoding import Undecodable, decode_object
+from glasslet.kubeapi.decoding import UndecodableObject, decode_object
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.demand import pod_demand
 from glasslet.podspec.errors import ConfigError
@@ -171,7 +171,7 @@ def targets() -> list[Target]:
 
 def _pod(data: bytes) -> object:
     pod = decode_object(data, Pod)
-    if isinstance(pod, Undecodable):
+    if isinstance(pod, UndecodableObject):
         assert len(str(pod)) < 4000
         return pod
     encode(pod)
@@ -190,7 +190,7 @@ def _pod(data: bytes) -> object:
 def _decoder(kind: type) -> Any:
     def run(data: bytes) -> object:
         found = decode_object(data, kind)
-        if not isinstance(found, Undecodable):
+        if not isinstance(found, UndecodableObject):
             encode(found)
         try:
             decode(data, kind)

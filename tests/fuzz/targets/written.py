@@ -12,9 +12,9 @@ from glasslet.config.documents import load_documents
 from glasslet.config.duration import Duration
 from glasslet.config.flag_table import FLAGS
 from glasslet.config.flags import parse
-from glasslet.config.machine import Machine
+from glasslet.config.machine import MachineFacts
 from glasslet.kubeapi.kubeconfig import KubeconfigError, load_kubeconfig
-from glasslet.runtime.images.keyring import BadCredentials, fits, parse_config_json, parse_dockercfg
+from glasslet.runtime.images.keyring import BadKeyring, fits, parse_config_json, parse_dockercfg
 from glasslet.runtime.images.plugin_messages import PluginFailed, parse_answer
 from glasslet.sources.manifest import ManifestReader
 from glasslet.sources.static import Origin
@@ -113,11 +113,9 @@ def targets() -> list[Target]:
             words=YAML_WORDS,
         ),
         bytes_target("credential providers", in_file("providers.yaml", _providers), [PROVIDERS], words=YAML_WORDS),
+        tree_target("config.json", lambda data: _keys(parse_config_json(data)), [config_json], errors=(BadKeyring,)),
         tree_target(
-            "config.json", lambda data: _keys(parse_config_json(data)), [config_json], errors=(BadCredentials,)
-        ),
-        tree_target(
-            "dockercfg", lambda data: _keys(parse_dockercfg(data)), [config_json["auths"]], errors=(BadCredentials,)
+            "dockercfg", lambda data: _keys(parse_dockercfg(data)), [config_json["auths"]], errors=(BadKeyring,)
         ),
         tree_target(
             "credential plugin answer",
@@ -138,7 +136,7 @@ def _manifest(data: bytes) -> object:
 
 
 def _configuration(path: str) -> object:
-    report = check([f"--config={path}"], machine=Machine())
+    report = check([f"--config={path}"], machine=MachineFacts())
     for problem in report.problems:
         assert problem.message
         assert problem.origin

@@ -12,10 +12,10 @@ from glasslet.config.check import as_text, check, effective_rows
 from glasslet.config.failure import failure_text
 from glasslet.config.kubelet_configuration import KubeletConfiguration, MemoryReservation
 from glasslet.config.loading import load
-from glasslet.config.machine import KERNEL_SETTINGS, Machine, read_machine
+from glasslet.config.machine import KERNEL_SETTINGS, MachineFacts, read_machine
 from glasslet.config.validation.machine import validate_on
 
-HEALTHY = Machine(
+HEALTHY = MachineFacts(
     online_cpus=frozenset({0, 1}), numa_nodes=frozenset({0}), memory_bytes=2**31, kernel=dict(KERNEL_SETTINGS)
 )
 
@@ -28,7 +28,7 @@ def test_a_good_command_line_has_an_empty_report() -> None:
 
 def test_problems_of_flags_file_and_machine_are_told_together(tmp_path: Path) -> None:
     config = write(tmp_path / "k.yaml", STANDALONE + "maxPods: -1\n")
-    report = check([f"--config={config}", "--nonsense"], machine=Machine(swap=("/dev/sda2",)))
+    report = check([f"--config={config}", "--nonsense"], machine=MachineFacts(swap=("/dev/sda2",)))
     assert [problem.field for problem in report.problems] == ["--nonsense", "maxPods", "failSwapOn"]
     assert [problem.origin for problem in report.problems] == ["command line", f"file {config}:5", "default"]
     (found,) = [problem for problem in report.problems if problem.field == "maxPods"]
@@ -64,10 +64,10 @@ def test_the_report_is_plain_data_for_json() -> None:
 @pytest.mark.parametrize(
     ("configuration", "machine", "field", "message"),
     [
-        (KubeletConfiguration(), Machine(swap=("/swap",)), "failSwapOn", "running with swap on is not supported"),
+        (KubeletConfiguration(), MachineFacts(swap=("/swap",)), "failSwapOn", "running with swap on is not supported"),
         (
             KubeletConfiguration(protect_kernel_defaults=True),
-            Machine(kernel={"kernel/panic": 0}),
+            MachineFacts(kernel={"kernel/panic": 0}),
             "protectKernelDefaults",
             "invalid kernel flag: kernel/panic, expected value: 10, actual value: 0",
         ),
@@ -79,7 +79,7 @@ def test_the_report_is_plain_data_for_json() -> None:
         ),
         (
             KubeletConfiguration(topology_manager_policy="restricted"),
-            Machine(numa_nodes=frozenset(range(9))),
+            MachineFacts(numa_nodes=frozenset(range(9))),
             "topologyManagerPolicy",
             "more than 8 NUMA nodes",
         ),
@@ -103,7 +103,7 @@ def test_the_report_is_plain_data_for_json() -> None:
         ),
         (
             KubeletConfiguration(tls_cert_file="/c"),
-            Machine(unreadable={"/c": "no such file"}),
+            MachineFacts(unreadable={"/c": "no such file"}),
             "tlsCertFile",
             "unable to load tlsCertFile /c: no such file",
         ),
@@ -111,7 +111,7 @@ def test_the_report_is_plain_data_for_json() -> None:
     ids=lambda value: str(value)[:40],
 )
 def test_what_the_machine_cannot_do_is_told(
-    configuration: KubeletConfiguration, machine: Machine, field: str, message: str
+    configuration: KubeletConfiguration, machine: MachineFacts, field: str, message: str
 ) -> None:
     (finding,) = validate_on(machine, configuration)
     assert finding.field == field
@@ -120,7 +120,7 @@ def test_what_the_machine_cannot_do_is_told(
 
 def test_a_healthy_machine_takes_the_defaults_and_unknown_facts_break_no_rule() -> None:
     assert validate_on(HEALTHY, KubeletConfiguration(protect_kernel_defaults=True)) == []
-    assert validate_on(Machine(), KubeletConfiguration(protect_kernel_defaults=True)) == []
+    assert validate_on(MachineFacts(), KubeletConfiguration(protect_kernel_defaults=True)) == []
 
 
 def test_machine_facts_are_read_from_proc_and_sys(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_machine_facts_are_read_from_proc_and_sys(tmp_path: Path) -> None:
     fact("sys/devices/system/cpu/online", "0-2,5\n")
     fact("sys/devices/system/node/online", "0\n")
     machine = read_machine((str(tmp_path / "none"),), root=str(tmp_path))
-    assert machine == Machine(
+    assert machine == MachineFacts(
         cgroup_v2=False,
         swap=("/dev/sda2",),
         online_cpus=frozenset({0, 1, 2, 5}),
@@ -146,7 +146,7 @@ def test_machine_facts_are_read_from_proc_and_sys(tmp_path: Path) -> None:
 
 
 def test_an_empty_machine_is_read_without_an_error(tmp_path: Path) -> None:
-    assert read_machine(root=str(tmp_path)) == Machine(cgroup_v2=False)
+    assert read_machine(root=str(tmp_path)) == MachineFacts(cgroup_v2=False)
 
 
 @pytest.mark.parametrize(

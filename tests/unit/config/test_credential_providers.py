@@ -11,11 +11,11 @@ import pytest
 
 from glasslet.config.check import check
 from glasslet.config.credential_providers import Found, read_credential_providers
-from glasslet.config.machine import KERNEL_SETTINGS, Machine
+from glasslet.config.machine import KERNEL_SETTINGS, MachineFacts
 
 V1 = "kubelet.config.k8s.io/v1"
 PLUGIN_V1 = "credentialprovider.kubelet.k8s.io/v1"
-HEALTHY = Machine(
+HEALTHY = MachineFacts(
     online_cpus=frozenset({0, 1}), numa_nodes=frozenset({0}), memory_bytes=2**31, kernel=dict(KERNEL_SETTINGS)
 )
 

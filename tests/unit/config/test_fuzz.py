@@ -14,7 +14,7 @@ from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_documents
 from glasslet.config.flag_table import FLAGS
 from glasslet.config.loading import load
-from glasslet.config.machine import Machine
+from glasslet.config.machine import MachineFacts
 
 VALID = (
     HEAD
@@ -118,7 +118,7 @@ def damaged(seed: int) -> bytes:
 def test_a_damaged_configuration_is_reported_and_never_crashes(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "k.conf"
     path.write_bytes(damaged(seed))
-    as_file = check([f"--config={path}"], machine=Machine())
+    as_file = check([f"--config={path}"], machine=MachineFacts())
     as_drop_in = load([f"--config-dir={tmp_path}"], cgroup_v2=True)
     for problem in [*as_file.problems, *as_drop_in.problems]:
         assert problem.message

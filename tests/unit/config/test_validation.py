@@ -15,7 +15,7 @@ from glasslet.config.options import Options
 from glasslet.config.problem import Step
 from glasslet.config.schema import build, check_types
 from glasslet.config.validation import validate
-from glasslet.config.validation.finding import Finding, Subject
+from glasslet.config.validation.finding import Finding, ValidationInput
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "config-fields.json").read_text())
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "1"}}
@@ -37,7 +37,7 @@ def findings(
     for name, value in checked.tree.items():
         if isinstance(value, dict) and isinstance(default := with_defaults({}, switched)[name], dict):
             tree[name] = {**default, **value}
-    return validate(Subject(build(tree), options or Options(kubeconfig="/k"), switched, cgroup_v2))
+    return validate(ValidationInput(build(tree), options or Options(kubeconfig="/k"), switched, cgroup_v2))
 
 
 def test_defaults_break_no_rule() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.lifecycle import (
     CleanedUp,
     ContainersStopped,
@@ -23,9 +23,11 @@ from glasslet.pods.lifecycle import (
 )
 
 ORDER = (Syncing, Terminating, Terminated, Finished)
-EVICTED = Verdict(phase="Failed", reason="Evicted")
+EVICTED = StatusOverride(phase="Failed", reason="Evicted")
 
-verdicts = st.none() | st.builds(Verdict, phase=st.just("Failed"), reason=st.sampled_from(["Evicted", "Preempting"]))
+verdicts = st.none() | st.builds(
+    StatusOverride, phase=st.just("Failed"), reason=st.sampled_from(["Evicted", "Preempting"])
+)
 stops = st.builds(StopRequested, grace=st.integers(1, 60), verdict=verdicts, removed=st.booleans())
 events = (
     stops | st.builds(RanToCompletion, grace=st.integers(1, 60)) | st.just(ContainersStopped()) | st.just(CleanedUp())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasslet.api.pod_update import UpdateKind
-from glasslet.exchange.facts import Verdict
+from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.updates import Ask, Kill, ask_of, merge
 from tests.builders.pod import api_pod, container, deleted, pod, update
 
@@ -16,7 +16,7 @@ PODS = [pod(container(image=f"image:{n}")) for n in range(3)]
 kills = st.builds(
     Kill,
     grace=st.none() | st.integers(0, 60),
-    verdict=st.none() | st.builds(Verdict, phase=st.just("Failed"), reason=st.sampled_from("ab")),
+    verdict=st.none() | st.builds(StatusOverride, phase=st.just("Failed"), reason=st.sampled_from("ab")),
     removed=st.booleans(),
 )
 asks = st.builds(Ask, pod=st.none() | st.sampled_from(PODS), kill=st.none() | kills)

@@ -15,7 +15,7 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod, PodReadinessGate, PodSpec
 from glasslet.api.pod_status import PodCondition, PodStatus
-from glasslet.exchange.facts import ProbeOutcome, StatusFacts, Verdict, Waiting
+from glasslet.exchange.facts import ProbeOutcome, StatusFacts, StatusOverride, Waiting
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.status.builder import build_status, status_builder
 
@@ -267,7 +267,7 @@ def test_a_pod_may_start_containers_once_its_sandbox_has_an_address(ips: tuple[s
 
 
 def test_verdict_decides_the_phase() -> None:
-    verdict = Verdict(phase="Failed", reason="DeadlineExceeded", message="too long")
+    verdict = StatusOverride(phase="Failed", reason="DeadlineExceeded", message="too long")
     shown = status(pod(), observed(instance()), verdict=verdict)
     assert (shown.phase, shown.reason) == ("Failed", "DeadlineExceeded")
     assert condition(shown, "Ready").reason == "PodFailed"

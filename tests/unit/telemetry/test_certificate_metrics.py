@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from glasslet.telemetry.metrics.certificates import ClientCertificateMetrics, ReviewMetrics, ServingCertificateMetrics
+from glasslet.telemetry.metrics.certificates import ClientCertificateMetrics, ReviewFamilies, ServingCertificateMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def test_age_of_a_replaced_serving_certificate_is_observed() -> None:
 
 def test_questions_to_the_api_server_are_counted_by_code() -> None:
     registry = MetricRegistry()
-    metrics = ReviewMetrics(registry)
+    metrics = ReviewFamilies(registry)
     metrics.token_review("201", 0.1)
     metrics.access_review("<error>", 0.1)
     text = registry.expose().decode()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from glasslet.telemetry.log_writer import LogWriter
-from glasslet.telemetry.logging_setup import Logging, LoggingSettings, set_up_logging
+from glasslet.telemetry.logging_setup import ActiveLogging, LoggingSettings, set_up_logging
 from glasslet.telemetry.verbosity import TRACE, VerbosityFilter, threshold
 
 
@@ -20,7 +20,7 @@ def stream() -> io.StringIO:
 
 
 @pytest.fixture
-def logs(stream: io.StringIO) -> Iterator[Logging]:
+def logs(stream: io.StringIO) -> Iterator[ActiveLogging]:
     logging_ = set_up_logging(LoggingSettings(), stream=stream)
     yield logging_
     logging_.close()
@@ -66,7 +66,7 @@ def test_libraries_stay_quiet_below_warnings() -> None:
     assert shown.filter(logging.makeLogRecord(line | {"levelno": logging.WARNING}))
 
 
-def test_verbosity_of_a_running_agent_can_change(logs: Logging, stream: io.StringIO) -> None:
+def test_verbosity_of_a_running_agent_can_change(logs: ActiveLogging, stream: io.StringIO) -> None:
     log = logging.getLogger("glasslet.test")
     log.debug("before")
     logs.set_verbosity(4)
@@ -76,7 +76,7 @@ def test_verbosity_of_a_running_agent_can_change(logs: Logging, stream: io.Strin
     assert "before" not in stream.getvalue()
 
 
-def test_verbosity_out_of_range_is_refused_with_the_range(logs: Logging) -> None:
+def test_verbosity_out_of_range_is_refused_with_the_range(logs: ActiveLogging) -> None:
     with pytest.raises(ValueError, match="verbosity -1: allowed are 0 to 2147483647"):
         logs.set_verbosity(-1)
 

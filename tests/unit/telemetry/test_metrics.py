@@ -10,7 +10,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.telemetry.metrics.agent import Gate
+from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.catalog import Metrics
 from glasslet.telemetry.metrics.credential_plugins import CredentialPluginMetrics
 from glasslet.telemetry.metrics.http import RequestKind
@@ -26,7 +26,7 @@ POD = PodRef("default", "web", PodUID("uid-1"))
 @pytest.fixture
 def metrics() -> Metrics:
     """Every family moved once."""
-    made = Metrics(node_name="node-1", gates={"NodeSwap": Gate("BETA", True)})
+    made = Metrics(node_name="node-1", gates={"NodeSwap": FeatureGateState("BETA", True)})
     made.count_pods(lambda: PodCounts(running_pods=2, containers={"running": 3, "exited": 1}))
     made.count_volumes(lambda: {("kubernetes.io/secret", "desired_state_of_world"): 1})
     made.count_plugins(lambda: {"/csi.sock": True})

@@ -15,7 +15,7 @@ from glasslet.config.validation import (
     observability,
     shutdown,
 )
-from glasslet.config.validation.finding import Finding, Rule, Subject
+from glasslet.config.validation.finding import Finding, Rule, ValidationInput
 
 RULES: tuple[Rule, ...] = (
     command_line.check_node_labels,
@@ -52,6 +52,6 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def validate(subject: Subject) -> list[Finding]:
+def validate(subject: ValidationInput) -> list[Finding]:
     """Every broken rule, in upstream's order of steps. Pure: looks at nothing but the subject."""
     return [finding for rule in RULES for finding in rule(subject)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glasslet.config.validation.finding import Finding, Subject, invalid, quoted, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, quoted, refused
 from glasslet.config.validation.numbers import named
 
 _VALIDATED = (
@@ -30,7 +30,7 @@ CIPHER_SUITES = frozenset(
 )
 
 
-def check_choices(subject: Subject) -> Iterator[Finding]:
+def check_choices(subject: ValidationInput) -> Iterator[Finding]:
     """Choices of the validation step."""
     configuration = subject.configuration
     for field, attribute, allowed in _VALIDATED:
@@ -57,7 +57,7 @@ def check_choices(subject: Subject) -> Iterator[Finding]:
         yield Finding("showHiddenMetricsForVersion", text, "1.33")
 
 
-def check_start_choices(subject: Subject) -> Iterator[Finding]:
+def check_start_choices(subject: ValidationInput) -> Iterator[Finding]:
     """Choices that upstream looks at while it starts."""
     configuration = subject.configuration
     if configuration.tls_min_version not in _TLS_VERSIONS:
@@ -75,7 +75,7 @@ def check_start_choices(subject: Subject) -> Iterator[Finding]:
         yield refused("configMapAndSecretChangeDetectionStrategy", text, "Get, Cache, Watch")
 
 
-def check_access(subject: Subject) -> Iterator[Finding]:
+def check_access(subject: ValidationInput) -> Iterator[Finding]:
     """Authentication and authorisation: known modes, and an API client where one is needed."""
     configuration = subject.configuration
     mode = configuration.authorization.mode

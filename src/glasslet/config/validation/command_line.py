@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from glasslet.config.problem import Step
 from glasslet.config.taint_syntax import label_value_problem, qualified_name_problem
-from glasslet.config.validation.finding import Finding, Subject, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, refused
 
 _ALLOWED_LABELS = frozenset(
     {
@@ -20,7 +20,7 @@ _ALLOWED_LABELS = frozenset(
 _ALLOWED_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
-def check_node_labels(subject: Subject) -> Iterator[Finding]:
+def check_node_labels(subject: ValidationInput) -> Iterator[Finding]:
     """--node-labels: valid syntax, and no reserved key that a node may not give itself."""
     labels = subject.options.node_labels
     unknown = sorted(key for key in labels if _is_reserved(key) and not _may_label_itself(key))
@@ -52,7 +52,7 @@ def _may_label_itself(key: str) -> bool:
     )
 
 
-def check_flags(subject: Subject) -> Iterator[Finding]:
+def check_flags(subject: ValidationInput) -> Iterator[Finding]:
     """The other checks of flags, made by upstream while it starts."""
     options = subject.options
     if options.exit_on_lock_contention and not options.lock_file:

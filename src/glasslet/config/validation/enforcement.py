@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glasslet.config.validation.finding import Finding, Subject, invalid, quoted, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, quoted, refused
 
 _FIELD = "enforceNodeAllocatable"
 _NAME = "enforceNodeAllocatable (--enforce-node-allocatable)"
@@ -15,7 +15,7 @@ _OPTIONS = (
 _MAX_CPU = 8192
 
 
-def check_cgroups(subject: Subject) -> Iterator[Finding]:
+def check_cgroups(subject: ValidationInput) -> Iterator[Finding]:
     """systemCgroups needs a root to hang below."""
     configuration = subject.configuration
     if configuration.system_cgroups and not configuration.cgroup_root:
@@ -25,7 +25,7 @@ def check_cgroups(subject: Subject) -> Iterator[Finding]:
         yield refused("systemCgroups", "system container cannot be root (/)", "a cgroup below /")
 
 
-def check_enforcement(subject: Subject) -> Iterator[Finding]:
+def check_enforcement(subject: ValidationInput) -> Iterator[Finding]:
     """enforceNodeAllocatable: known, unique, compatible entries whose cgroups are named."""
     entries = subject.configuration.enforce_node_allocatable
     for side in ("system-reserved", "kube-reserved"):
@@ -41,7 +41,7 @@ def check_enforcement(subject: Subject) -> Iterator[Finding]:
         yield from _check_entry(entry, subject)
 
 
-def _check_entry(entry: str, subject: Subject) -> Iterator[Finding]:
+def _check_entry(entry: str, subject: ValidationInput) -> Iterator[Finding]:
     configuration = subject.configuration
     if entry not in _OPTIONS:
         yield invalid(_FIELD, f'option "{entry}" of {_NAME} is unknown. Valid options are {quoted(_OPTIONS)}')
@@ -63,7 +63,7 @@ def _check_entry(entry: str, subject: Subject) -> Iterator[Finding]:
         yield invalid("cgroupsPerQOS", text, "true")
 
 
-def check_reserved_cpus(subject: Subject) -> Iterator[Finding]:
+def check_reserved_cpus(subject: ValidationInput) -> Iterator[Finding]:
     """reservedSystemCPUs: a CPU list, and not together with reserved cgroups."""
     configuration = subject.configuration
     text = configuration.reserved_system_cpus

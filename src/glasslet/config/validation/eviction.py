@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from glasslet.api.quantity import Quantity
 from glasslet.config.document import format_path
 from glasslet.config.duration import Duration
-from glasslet.config.validation.finding import Finding, Subject, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, refused
 
 SIGNALS = (
     "memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
@@ -18,7 +18,7 @@ _THRESHOLD = "a quantity above 0, or 0% to 100%"
 _RECLAIM = "a quantity of 0 or more, or a percentage above 0%"
 
 
-def check_eviction(subject: Subject) -> Iterator[Finding]:
+def check_eviction(subject: ValidationInput) -> Iterator[Finding]:
     """All four maps, and a grace period for every soft threshold."""
     configuration = subject.configuration
     for field, thresholds in (

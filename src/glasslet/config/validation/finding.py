@@ -12,7 +12,7 @@ from glasslet.config.problem import Step
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ValidationInput:
     """Everything a rule may look at. `cgroup_v2` says whether the machine has the unified cgroup hierarchy."""
 
     configuration: KubeletConfiguration
@@ -31,7 +31,7 @@ class Finding:
     step: Step = Step.VALIDATE
 
 
-Rule = Callable[[Subject], Iterator[Finding]]
+Rule = Callable[[ValidationInput], Iterator[Finding]]
 
 
 def invalid(field: str, reason: str, allowed: str = "") -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glasslet.config.validation.finding import Finding, Subject, invalid, quoted
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, quoted
 from glasslet.config.validation.numbers import named
 
 _POLICY = "imagePullCredentialsVerificationPolicy"
@@ -16,7 +16,7 @@ _HOST = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-
 _IMAGE = re.compile(rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*", re.ASCII)
 
 
-def check_pulls(subject: Subject) -> Iterator[Finding]:
+def check_pulls(subject: ValidationInput) -> Iterator[Finding]:
     """Parallel pulls."""
     configuration = subject.configuration
     limit = configuration.max_parallel_image_pulls
@@ -32,7 +32,7 @@ def check_pulls(subject: Subject) -> Iterator[Finding]:
         yield invalid("maxParallelImagePulls", text, "1, or serializeImagePulls: false")
 
 
-def check_image_collection(subject: Subject) -> Iterator[Finding]:
+def check_image_collection(subject: ValidationInput) -> Iterator[Finding]:
     """The age limit of unused images."""
     configuration = subject.configuration
     longest, shortest = configuration.image_maximum_gc_age, configuration.image_minimum_gc_age
@@ -45,7 +45,7 @@ def check_image_collection(subject: Subject) -> Iterator[Finding]:
         yield invalid("imageMaximumGCAge", text, f"0s, or longer than {shortest}")
 
 
-def check_credential_verification(subject: Subject) -> Iterator[Finding]:
+def check_credential_verification(subject: ValidationInput) -> Iterator[Finding]:
     """When present images need their credentials checked again."""
     configuration = subject.configuration
     policy = configuration.image_pull_credentials_verification_policy

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from glasslet.api.quantity import Quantity
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.config.machine import KERNEL_SETTINGS, Machine
+from glasslet.config.machine import KERNEL_SETTINGS, MachineFacts
 from glasslet.config.validation.enforcement import parse_cpus
 from glasslet.config.validation.finding import Finding, refused
 
 _MAX_NUMA = 8
 
 
-def validate_on(machine: Machine, configuration: KubeletConfiguration) -> list[Finding]:
+def validate_on(machine: MachineFacts, configuration: KubeletConfiguration) -> list[Finding]:
     """Every rule that the configuration breaks on this machine. Pure."""
     return [
         finding
@@ -22,7 +22,7 @@ def validate_on(machine: Machine, configuration: KubeletConfiguration) -> list[F
     ]
 
 
-def _swap(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _swap(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     if configuration.fail_swap_on and machine.swap:
         text = (
             "running with swap on is not supported, please disable swap or set failSwapOn (--fail-swap-on) to false; "
@@ -31,7 +31,7 @@ def _swap(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Fin
         yield refused("failSwapOn", text, "false, or swapoff")
 
 
-def _kernel(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _kernel(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     if not configuration.protect_kernel_defaults:
         return
     for name, wanted in KERNEL_SETTINGS.items():
@@ -41,7 +41,7 @@ def _kernel(machine: Machine, configuration: KubeletConfiguration) -> Iterator[F
             yield refused("protectKernelDefaults", text, f"sysctl -w {name.replace('/', '.')}={wanted}, or false")
 
 
-def _files(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _files(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     path = configuration.authentication.x509.client_ca_file
     if path and path in machine.unreadable:
         text = f"unable to load client CA file {path}: {machine.unreadable[path]}"
@@ -52,7 +52,7 @@ def _files(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Fi
             yield refused(field, f"unable to load {field} {path}: {machine.unreadable[path]}", "a readable PEM file")
 
 
-def _cpus(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _cpus(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     reserved = parse_cpus(configuration.reserved_system_cpus) or frozenset()
     if machine.online_cpus and not reserved <= machine.online_cpus:
         online = _as_list(machine.online_cpus)
@@ -64,7 +64,7 @@ def _as_list(cpus: frozenset[int]) -> str:
     return ",".join(str(cpu) for cpu in sorted(cpus))
 
 
-def _numa(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _numa(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     if configuration.topology_manager_policy != "none":
         text = configuration.topology_manager_policy_options.get("max-allowable-numa-nodes", "")
         limit = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else _MAX_NUMA
@@ -78,7 +78,7 @@ def _numa(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Fin
                 yield refused(f"reservedMemory[{index}]", text, f"some of {_as_list(machine.numa_nodes)}")
 
 
-def _capacity(machine: Machine, configuration: KubeletConfiguration) -> Iterator[Finding]:
+def _capacity(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     for resource, capacity in (("cpu", len(machine.online_cpus)), ("memory", machine.memory_bytes)):
         total = _reserved(configuration, resource)
         if capacity and total > capacity * 10**9:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from glasslet.api.quantity import Quantity
 from glasslet.config.flag_values import parse_bool
 from glasslet.config.validation.enforcement import parse_cpus
-from glasslet.config.validation.finding import Finding, Subject, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, refused
 
 _CPU_OPTIONS = {
     "full-pcpus-only": "", "strict-cpu-reservation": "Beta", "distribute-cpus-across-numa": "Beta",
@@ -22,7 +22,7 @@ _EXCLUSIVE = (
 _MAX_NUMA = 8
 
 
-def check_cpu_manager(subject: Subject) -> Iterator[Finding]:
+def check_cpu_manager(subject: ValidationInput) -> Iterator[Finding]:
     """Policy, its options, and the reservation that the static policy needs."""
     configuration = subject.configuration
     policy, options = configuration.cpu_manager_policy, configuration.cpu_manager_policy_options
@@ -59,7 +59,7 @@ def check_cpu_manager(subject: Subject) -> Iterator[Finding]:
         yield refused("cpuManagerPolicyOptions.align-by-socket", text)
 
 
-def _reserves_cpu(subject: Subject) -> bool:
+def _reserves_cpu(subject: ValidationInput) -> bool:
     configuration = subject.configuration
     if configuration.reserved_system_cpus:
         return bool(parse_cpus(configuration.reserved_system_cpus))
@@ -80,7 +80,7 @@ def _switch(value: str) -> bool | None:
         return None
 
 
-def check_topology_manager(subject: Subject) -> Iterator[Finding]:
+def check_topology_manager(subject: ValidationInput) -> Iterator[Finding]:
     """Options of the topology manager; the policy none ignores them."""
     configuration = subject.configuration
     if configuration.topology_manager_policy == "none":
@@ -105,7 +105,7 @@ def check_topology_manager(subject: Subject) -> Iterator[Finding]:
             yield refused(field, f'option "{name}" must be a number of {_MAX_NUMA} or more', f"{_MAX_NUMA} or more")
 
 
-def check_memory_manager(subject: Subject) -> Iterator[Finding]:
+def check_memory_manager(subject: ValidationInput) -> Iterator[Finding]:
     """Policy, and the reservation that Static needs."""
     configuration = subject.configuration
     policy = configuration.memory_manager_policy

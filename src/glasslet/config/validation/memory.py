@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from glasslet.api.quantity import Quantity
-from glasslet.config.validation.finding import Finding, Subject, invalid, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, refused
 
 _RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
 
 
-def check_reserved_memory(subject: Subject) -> Iterator[Finding]:
+def check_reserved_memory(subject: ValidationInput) -> Iterator[Finding]:
     """reservedMemory: supported types, amounts above zero, one entry per node and type."""
     seen = set()
     for index, reservation in enumerate(subject.configuration.reserved_memory):
@@ -30,7 +30,7 @@ def check_reserved_memory(subject: Subject) -> Iterator[Finding]:
             seen.add((node, kind))
 
 
-def check_reservations(subject: Subject) -> Iterator[Finding]:
+def check_reservations(subject: ValidationInput) -> Iterator[Finding]:
     """kubeReserved, systemReserved and qosReserved."""
     configuration = subject.configuration
     for field, flag, amounts in (

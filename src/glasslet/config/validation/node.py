@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from glasslet.api.quantity import Quantity
 from glasslet.config.taint_syntax import EFFECTS, label_value_problem, qualified_name_problem
-from glasslet.config.validation.finding import Finding, Subject, invalid, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, refused
 
 _IDS = 65536
 _SYSCTL = re.compile(
@@ -21,7 +21,7 @@ _NAMESPACED = frozenset(
 )  # fmt: skip
 
 
-def check_taints(subject: Subject) -> Iterator[Finding]:
+def check_taints(subject: ValidationInput) -> Iterator[Finding]:
     """registerWithTaints: valid keys, values and effects; no time."""
     for index, taint in enumerate(subject.configuration.register_with_taints):
         field = f"registerWithTaints[{index}]"
@@ -33,14 +33,14 @@ def check_taints(subject: Subject) -> Iterator[Finding]:
             yield invalid(field, "taint.TimeAdded must not be set", "unset")
 
 
-def check_serving_certificate(subject: Subject) -> Iterator[Finding]:
+def check_serving_certificate(subject: ValidationInput) -> Iterator[Finding]:
     """serverTLSBootstrap needs its gate."""
     if subject.configuration.server_tls_bootstrap and not subject.gates.enabled("RotateKubeletServerCertificate"):
         text = "serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate"
         yield invalid("serverTLSBootstrap", text, "false")
 
 
-def check_machine_version(subject: Subject) -> Iterator[Finding]:
+def check_machine_version(subject: ValidationInput) -> Iterator[Finding]:
     """Fields that depend on the cgroup version; as upstream, only the first problem is reported."""
     configuration = subject.configuration
     if configuration.fail_cgroup_v1 and not subject.cgroup_v2:
@@ -63,14 +63,14 @@ def check_machine_version(subject: Subject) -> Iterator[Finding]:
         yield invalid(field, f"{field} {ids} must not be more than {2**32 - 1}", f"a multiple of {_IDS}")
 
 
-def check_swap_limit(subject: Subject) -> Iterator[Finding]:
+def check_swap_limit(subject: ValidationInput) -> Iterator[Finding]:
     """LimitedSwap exists on cgroup v2 only."""
     if subject.configuration.memory_swap.swap_behavior == "LimitedSwap" and not subject.cgroup_v2:
         text = "memorySwap.swapBehavior LimitedSwap is supported with cgroup v2 only"
         yield refused("memorySwap.swapBehavior", text, "NoSwap")
 
 
-def check_log_size(subject: Subject) -> Iterator[Finding]:
+def check_log_size(subject: ValidationInput) -> Iterator[Finding]:
     """containerLogMaxSize: a whole quantity."""
     text = subject.configuration.container_log_max_size
     try:
@@ -82,7 +82,7 @@ def check_log_size(subject: Subject) -> Iterator[Finding]:
         yield refused("containerLogMaxSize", message, "a quantity such as 10Mi")
 
 
-def check_sysctls(subject: Subject) -> Iterator[Finding]:
+def check_sysctls(subject: ValidationInput) -> Iterator[Finding]:
     """allowedUnsafeSysctls: names, or prefixes with *, of namespaced sysctls."""
     for index, pattern in enumerate(subject.configuration.allowed_unsafe_sysctls):
         field = f"allowedUnsafeSysctls[{index}]"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from glasslet.config.flag_table import FLAGS
-from glasslet.config.validation.finding import Finding, Subject, invalid, refused
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid, refused
 
 _FLAG_OF = {flag.field: flag.name for flag in FLAGS.values() if flag.field} | {
     "iptablesMasqueradeBit": "iptables-masquerade-bit",
@@ -36,7 +36,7 @@ def _between(field: str, value: Any, low: Any, high: Any) -> Finding:
     return invalid(field, text, f"{low} to {high}")
 
 
-def check_numbers(subject: Subject) -> Iterator[Finding]:
+def check_numbers(subject: ValidationInput) -> Iterator[Finding]:
     """Signs and ranges."""
     configuration = subject.configuration
     for field, attribute in _NOT_NEGATIVE:
@@ -61,7 +61,7 @@ def check_numbers(subject: Subject) -> Iterator[Finding]:
     yield from _check_others(subject)
 
 
-def _check_others(subject: Subject) -> Iterator[Finding]:
+def _check_others(subject: ValidationInput) -> Iterator[Finding]:
     configuration = subject.configuration
     if configuration.node_lease_duration_seconds <= 0:
         yield invalid("nodeLeaseDurationSeconds", "nodeLeaseDurationSeconds must be greater than 0", "1 or more")
@@ -85,7 +85,7 @@ def _check_others(subject: Subject) -> Iterator[Finding]:
         yield refused("kubeAPIBurst", text, "1 or more")
 
 
-def check_cfs_period(subject: Subject) -> Iterator[Finding]:
+def check_cfs_period(subject: ValidationInput) -> Iterator[Finding]:
     """cpuCFSQuotaPeriod: free only with its gate, and then within bounds."""
     period = subject.configuration.cpu_cfs_quota_period
     if subject.gates.enabled("CustomCPUCFSQuotaPeriod"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from glasslet.config.problem import Step
-from glasslet.config.validation.finding import Finding, Subject, invalid
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid
 
 _LARGEST = 2**31 - 1
 
@@ -15,7 +15,7 @@ def _logging(field: str, kind: str, reason: str) -> Finding:
     return Finding(field, f"{field}: {kind}{reason}", step=Step.LOGGING)
 
 
-def check_logging(subject: Subject) -> Iterator[Finding]:
+def check_logging(subject: ValidationInput) -> Iterator[Finding]:
     """The logging section; checked on its own, before the rest."""
     logging = subject.configuration.logging
     if logging.format not in ("text", "json"):
@@ -46,7 +46,7 @@ def check_logging(subject: Subject) -> Iterator[Finding]:
             yield _logging(f"logging.options.{name}.infoBufferSize", "Forbidden: ", reason)
 
 
-def check_log_query(subject: Subject) -> Iterator[Finding]:
+def check_log_query(subject: ValidationInput) -> Iterator[Finding]:
     """enableSystemLogQuery needs its gate and its handler."""
     configuration = subject.configuration
     if not configuration.enable_system_log_query:
@@ -58,7 +58,7 @@ def check_log_query(subject: Subject) -> Iterator[Finding]:
         yield invalid("enableSystemLogQuery", "enableSystemLogQuery requires enableSystemLogHandler", "false")
 
 
-def check_log_directory(subject: Subject) -> Iterator[Finding]:
+def check_log_directory(subject: ValidationInput) -> Iterator[Finding]:
     """podLogsDir: absolute, normalised, ASCII."""
     import os
 
@@ -74,7 +74,7 @@ def check_log_directory(subject: Subject) -> Iterator[Finding]:
         yield invalid("podLogsDir", f'pod logs path "{path}" must contain ASCII characters only', "ASCII characters")
 
 
-def check_tracing(subject: Subject) -> Iterator[Finding]:
+def check_tracing(subject: ValidationInput) -> Iterator[Finding]:
     """Collector and sampling rate."""
     tracing = subject.configuration.tracing
     if tracing is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glasslet.config.validation.finding import Finding, Subject, invalid
+from glasslet.config.validation.finding import Finding, ValidationInput, invalid
 
 
-def check_shutdown(subject: Subject) -> Iterator[Finding]:
+def check_shutdown(subject: ValidationInput) -> Iterator[Finding]:
     """Shutdown periods: bounds, order, gates, and one way of giving them."""
     configuration, gates = subject.configuration, subject.gates
     whole, critical = configuration.shutdown_grace_period, configuration.shutdown_grace_period_critical_pods
@@ -32,7 +32,7 @@ def check_shutdown(subject: Subject) -> Iterator[Finding]:
         yield invalid("shutdownGracePeriodByPodPriority", text, "one of the two")
 
 
-def check_restart_back_off(subject: Subject) -> Iterator[Finding]:
+def check_restart_back_off(subject: ValidationInput) -> Iterator[Finding]:
     """crashLoopBackOff.maxContainerRestartPeriod: only with its gate, 1s to 300s."""
     field = "crashLoopBackOff.maxContainerRestartPeriod"
     period = subject.configuration.crash_loop_back_off.max_container_restart_period

@@ -9,7 +9,7 @@ from msgspec import Struct
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.object import PodUID
 from glasslet.kubeapi import paths
-from glasslet.kubeapi.decoding import Undecodable
+from glasslet.kubeapi.decoding import UndecodableObject
 from glasslet.kubeapi.errors import NotDecoded, NotFound, Unavailable
 from glasslet.kubeapi.reflector import HasMeta
 
@@ -46,7 +46,7 @@ class ObjectKind(Struct, Generic[T], frozen=True, kw_only=True):
             f"{self.title} {key[0]}/{key[1]}", f'{self.word} "{key[1]}" not found', code=404, reason="NotFound"
         )
 
-    def missing(self, key: Key, undecodable: Undecodable | None) -> NotFound | NotDecoded:
+    def missing(self, key: Key, undecodable: UndecodableObject | None) -> NotFound | NotDecoded:
         """Why a watch has no object: it does not exist, or it cannot be decoded."""
         if undecodable is None:
             return self.not_found(key)

@@ -28,7 +28,7 @@ from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.objects.polled import PolledObjects
 from glasslet.kubeapi.objects.watch_places import WatchPlaces
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.kubeapi.reflector import Change, Reflector
+from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -172,7 +172,7 @@ class WatchedObjects(Generic[T]):
         contextvars.Context().run(self._supervisor.start, task, watch.run)
         return watch
 
-    def _changed(self, item: _Item[T], change: Change[T]) -> None:
+    def _changed(self, item: _Item[T], change: ObjectChange[T]) -> None:
         watch = item.watch
         if watch is None or not (watch.missed or watch.reflector.synced.is_set()):
             return  # the first list: whoever reads will wait for it

@@ -20,7 +20,7 @@ from glasslet.pods.verbs.grace import MIN_CONTAINER_GRACE
 from glasslet.pods.verbs.hooks import HookFailed, HookRunner
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.runtime.errors import NotFound
+from glasslet.runtime.errors import NotInRuntime
 from glasslet.runtime.protocols import RuntimeService
 
 
@@ -68,7 +68,7 @@ class ContainerKiller:
         until = self._clock.now() + timedelta(seconds=left)
         wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
         with self._observed.changing(ref.uid, one.id):
-            with wait, suppress(NotFound):
+            with wait, suppress(NotInRuntime):
                 await self._runtime.stop_container(one.id, left)
             await self._observed.refresh_container(ref, one.id)
 

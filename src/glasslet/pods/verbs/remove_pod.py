@@ -11,9 +11,9 @@ from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.planner import POD_LEVEL, RemoveContainer
 from glasslet.pods.reporting import Reporting
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer
-from glasslet.runtime.observed.gate import Gate
+from glasslet.runtime.observed.gate import ReadGate
 from glasslet.runtime.protocols import RuntimeService
 
 _AT_ONCE = 2
@@ -30,7 +30,7 @@ class PodRemover:
         self._observed = observed
         self._files = files
         self._recorder = report.recorder
-        self._gate = Gate(limit=_AT_ONCE, slow_after=_SLOW_AFTER)
+        self._gate = ReadGate(limit=_AT_ONCE, slow_after=_SLOW_AFTER)
 
     async def remove(self, ref: PodRef) -> None:
         """Removes all instances, sandboxes, logs and directories of a stopped pod. Raises StepFailed."""
@@ -67,7 +67,7 @@ class PodRemover:
         await self._files.remove_log(ref, instance)
         try:
             await self._runtime.remove_container(instance.id)
-        except NotFound:
+        except NotInRuntime:
             # What was to be removed is gone already.
             return
 
@@ -80,6 +80,6 @@ class PodRemover:
             for instance in observed.containers:
                 await self._remove_instance(ref, instance)
             for sandbox in observed.sandboxes:
-                with suppress(NotFound):
+                with suppress(NotInRuntime):
                     await self._runtime.remove_sandbox(sandbox.id)
             await self._observed.refresh(ref.uid)

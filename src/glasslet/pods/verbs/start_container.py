@@ -17,7 +17,7 @@ from glasslet.pods.verbs.post_start import PostStart
 from glasslet.record.recorder import working_for
 from glasslet.record.standing import StandingFinding
 from glasslet.record.stations import Station
-from glasslet.runtime.errors import NameReserved, NotFound, RuntimeCallError
+from glasslet.runtime.errors import NameReserved, NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.protocols import RuntimeService
 
@@ -80,7 +80,7 @@ class ContainerStarter:
             except RuntimeCallError as error:
                 if action.adopt is not None and await self._started_by_another(memory, action, instance):
                     return
-                if not isinstance(error, NotFound):
+                if not isinstance(error, NotInRuntime):
                     memory.unstartable |= {instance}
                 text = error.message.replace(instance, action.name)
                 self._events(memory.ref, WARNING, "Failed", f"Error: {text}", path)

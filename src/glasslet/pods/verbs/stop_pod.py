@@ -18,7 +18,7 @@ from glasslet.pods.planner import POD_LEVEL, Role
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.verbs.kill_container import Condemned, ContainerKiller, Turn
 from glasslet.podspec.labels import PRE_STOP
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.protocols import RuntimeService
 
@@ -63,7 +63,7 @@ class PodStopper:
                 raise runtime_failed(POD_LEVEL, failures[0])
             with self._observed.changing(uid, *(sandbox.id for sandbox in observed.sandboxes)):
                 for sandbox in observed.sandboxes:
-                    with suppress(NotFound):
+                    with suppress(NotInRuntime):
                         await self._runtime.stop_sandbox(sandbox.id)
                 left = await self._observed.refresh(uid)
         except RuntimeCallError as error:

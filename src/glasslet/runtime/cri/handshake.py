@@ -16,7 +16,7 @@ ANSWER_WITHIN = 5.0
 """Seconds; what is slower than this does not serve."""
 
 
-class Problem(StrEnum):
+class SocketProblem(StrEnum):
     """What is wrong with the socket."""
 
     NO_SOCKET = "no_socket"
@@ -30,13 +30,13 @@ class Problem(StrEnum):
     REFUSED = "refused"
 
 
-_TEMPORARY = frozenset({Problem.NO_SOCKET, Problem.NOBODY_LISTENS, Problem.NO_ANSWER})
+_TEMPORARY = frozenset({SocketProblem.NO_SOCKET, SocketProblem.NOBODY_LISTENS, SocketProblem.NO_ANSWER})
 
 
 class HandshakeFailed(RuntimeCallError):
     """No usable runtime there. `temporary`: it may be on its way, so that trying again makes sense."""
 
-    def __init__(self, problem: Problem, message: str) -> None:
+    def __init__(self, problem: SocketProblem, message: str) -> None:
         super().__init__("Version", message, code=problem.value.upper())
         self.problem = problem
 
@@ -54,27 +54,31 @@ async def knock(path: str) -> None:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        raise HandshakeFailed(Problem.NO_SOCKET, f"no socket at {path}: is the container runtime running?") from None
+        raise HandshakeFailed(
+            SocketProblem.NO_SOCKET, f"no socket at {path}: is the container runtime running?"
+        ) from None
     except PermissionError:
-        raise HandshakeFailed(Problem.PERMISSION, _not_allowed(path)) from None
+        raise HandshakeFailed(SocketProblem.PERMISSION, _not_allowed(path)) from None
     except OSError as error:
-        raise HandshakeFailed(Problem.NOT_A_SOCKET, f"{path} is not a socket: {error.strerror}") from error
+        raise HandshakeFailed(SocketProblem.NOT_A_SOCKET, f"{path} is not a socket: {error.strerror}") from error
     if not stat.S_ISSOCK(mode):
-        raise HandshakeFailed(Problem.NOT_A_SOCKET, f"{path} is not a socket")
+        raise HandshakeFailed(SocketProblem.NOT_A_SOCKET, f"{path} is not a socket")
     try:
         async with asyncio.timeout(ANSWER_WITHIN):
             speaks_http2 = await _speaks_http2(path)
     except PermissionError:
-        raise HandshakeFailed(Problem.PERMISSION, _not_allowed(path)) from None
+        raise HandshakeFailed(SocketProblem.PERMISSION, _not_allowed(path)) from None
     except ConnectionRefusedError:
         message = f"nobody listens on {path} (connection refused): the container runtime is not running"
-        raise HandshakeFailed(Problem.NOBODY_LISTENS, message) from None
+        raise HandshakeFailed(SocketProblem.NOBODY_LISTENS, message) from None
     except TimeoutError:
-        raise HandshakeFailed(Problem.NO_ANSWER, _silent(path)) from None
+        raise HandshakeFailed(SocketProblem.NO_ANSWER, _silent(path)) from None
     except OSError as error:
-        raise HandshakeFailed(Problem.NOT_GRPC, f"cannot talk to {path}: {error.strerror or error}") from error
+        raise HandshakeFailed(SocketProblem.NOT_GRPC, f"cannot talk to {path}: {error.strerror or error}") from error
     if not speaks_http2:
-        raise HandshakeFailed(Problem.NOT_GRPC, f"the server on {path} does not speak gRPC: it is no container runtime")
+        raise HandshakeFailed(
+            SocketProblem.NOT_GRPC, f"the server on {path} does not speak gRPC: it is no container runtime"
+        )
 
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -99,7 +103,7 @@ async def _speaks_http2(path: str) -> bool:
 def explain_no_service(path: str) -> HandshakeFailed:
     """For a gRPC server that does not know the CRI at all."""
     return HandshakeFailed(
-        Problem.NOT_CRI,
+        SocketProblem.NOT_CRI,
         f"the gRPC server on {path} serves no CRI: is this the runtime's socket? "
         'For containerd: "cri" must not be listed in disabled_plugins of its configuration',
     )
@@ -118,7 +122,7 @@ async def serves_v1alpha2(channel: Channel) -> bool:
 def explain_v1alpha2(path: str) -> HandshakeFailed:
     """For runtimes from before CRI v1."""
     return HandshakeFailed(
-        Problem.V1ALPHA2_ONLY,
+        SocketProblem.V1ALPHA2_ONLY,
         f"the runtime on {path} serves only the CRI version v1alpha2; v1 is needed: "
         "containerd 1.6, CRI-O 1.20, or newer",
     )
@@ -127,8 +131,8 @@ def explain_v1alpha2(path: str) -> HandshakeFailed:
 def explain_failure(path: str, error: RuntimeCallError) -> HandshakeFailed:
     """For a runtime that is there and answers a first question with an error."""
     if isinstance(error, RuntimeUnavailable | RuntimeTimeout):
-        return HandshakeFailed(Problem.NO_ANSWER, f"the runtime on {path} is not ready: {error}")
-    return HandshakeFailed(Problem.REFUSED, f"the runtime on {path} cannot be used: {error}")
+        return HandshakeFailed(SocketProblem.NO_ANSWER, f"the runtime on {path} is not ready: {error}")
+    return HandshakeFailed(SocketProblem.REFUSED, f"the runtime on {path} cannot be used: {error}")
 
 
 def _silent(path: str) -> str:

@@ -32,7 +32,7 @@ from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
 from glasslet.runtime.cri.timeouts import Timeouts
 from glasslet.runtime.cri.unsayable import refusing_unsayable
 from glasslet.runtime.cri.verbs import Verb
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
 from glasslet.runtime.protocols import RuntimeHint
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
@@ -361,13 +361,13 @@ class CRIRuntime:
     async def _sandbox_or_gone(self, listed: ObservedSandbox) -> ObservedSandbox | None:
         try:
             return await self.sandbox_status(listed.id)
-        except NotFound:
+        except NotInRuntime:
             return None
 
     async def _container_or_gone(self, listed: ObservedContainer) -> ObservedContainer | None:
         try:
             return decode_container(await self._container_status(listed.id), listed.sandbox_id)
-        except NotFound:
+        except NotInRuntime:
             return None
 
     def _url(self, verb: Verb, answer: container_pb2.ExecResponse) -> str:

@@ -11,7 +11,7 @@ from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,
     NameReserved,
-    NotFound,
+    NotInRuntime,
     RuntimeCallError,
     RuntimeRejected,
     RuntimeTimeout,
@@ -40,7 +40,7 @@ def translate(verb: Verb, code: grpc.StatusCode, message: str) -> RuntimeCallErr
         case grpc.StatusCode.DEADLINE_EXCEEDED:
             return RuntimeTimeout(verb, message, code=name)
         case grpc.StatusCode.NOT_FOUND:
-            return NotFound(verb, message, code=name)
+            return NotInRuntime(verb, message, code=name)
         case _:
             return RuntimeRejected(verb, message, code=name)
 

@@ -9,16 +9,21 @@
 
 from __future__ import annotations
 
-from glasslet.runtime.garbage.collector import GarbageCollector, LogKeeper, Observed, PodStates
+from glasslet.runtime.garbage.collector import GarbageCollector, LogKeeper, ObservedRuntime, PodStates
 from glasslet.runtime.garbage.log_folders import LogFolders
-from glasslet.runtime.garbage.rules import Limits, containers_to_remove, instances_to_trim, sandboxes_to_remove
+from glasslet.runtime.garbage.rules import (
+    DeadContainerLimits,
+    containers_to_remove,
+    instances_to_trim,
+    sandboxes_to_remove,
+)
 
 __all__ = [
+    "DeadContainerLimits",
     "GarbageCollector",
-    "Limits",
     "LogFolders",
     "LogKeeper",
-    "Observed",
+    "ObservedRuntime",
     "PodStates",
     "containers_to_remove",
     "instances_to_trim",

@@ -12,20 +12,20 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import working_for
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.garbage.log_folders import LogFolders
 from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.garbage.rules import (
     DeadContainer,
+    DeadContainerLimits,
     DeadSandbox,
-    Limits,
     containers_to_remove,
     instances_to_trim,
     sandboxes_to_remove,
 )
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
 from glasslet.runtime.observed.diff import ChangeKind, changes
-from glasslet.runtime.observed.gate import Gate
+from glasslet.runtime.observed.gate import ReadGate
 from glasslet.runtime.protocols import RuntimeService
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _Work = Callable[[], Awaitable[None]]
 _Dead = TypeVar("_Dead", DeadContainer, DeadSandbox)
 
 
-class Observed(Protocol):
+class ObservedRuntime(Protocol):
     """What the runtime holds (`runtime.observed.ObservedPods`)."""
 
     synced: asyncio.Event
@@ -82,12 +82,12 @@ class GarbageCollector:
         self,
         *,
         runtime: RuntimeService,
-        observed: Observed,
+        observed: ObservedRuntime,
         pods: PodStates,
         logs: LogKeeper,
         folders: LogFolders,
         report: CollectionReporting,
-        limits: Limits | None = None,
+        limits: DeadContainerLimits | None = None,
         period: float = PERIOD,
     ) -> None:
         self._threads = OwnThreads("log folders")
@@ -99,10 +99,10 @@ class GarbageCollector:
         self._recorder = report.recorder
         self._clock = report.clock
         self._events = report.events
-        self._limits = limits or Limits()
+        self._limits = limits or DeadContainerLimits()
         self._period = period
         self._failures: list[str] = []
-        self._gate = Gate(limit=_PARALLEL, slow_after=_SLOW_AFTER)
+        self._gate = ReadGate(limit=_PARALLEL, slow_after=_SLOW_AFTER)
         self._busy: set[PodUID] = set()
         self._trims: set[ContainerID] = set()
         self._group: asyncio.TaskGroup | None = None
@@ -159,7 +159,7 @@ class GarbageCollector:
             # First the logs: afterwards nobody would know any more that they are there.
             await self._logs.remove_log(dead.pod, container)
             await self._runtime.remove_container(container.id)
-        except NotFound:
+        except NotInRuntime:
             # What was to be removed is gone already.
             return
         except (RuntimeCallError, OSError) as error:
@@ -173,7 +173,7 @@ class GarbageCollector:
                     # It should have been stopped long ago; if it was not, its network is still there.
                     await self._runtime.stop_sandbox(one.sandbox.id)
                     await self._runtime.remove_sandbox(one.sandbox.id)
-                except NotFound:
+                except NotInRuntime:
                     # What was to be removed is gone already.
                     continue
                 except RuntimeCallError as error:

@@ -35,7 +35,7 @@ PERIOD = 300.0
 """Seconds: imagegc.period, imagegc.detect_period."""
 
 
-class Images(Protocol):
+class ImageRemover(Protocol):
     """The part of `ImageService` that is used here."""
 
     async def list_images(self) -> tuple[Image, ...]: ...
@@ -74,7 +74,7 @@ class ImageCollector:
     def __init__(
         self,
         *,
-        images: Images,
+        images: ImageRemover,
         in_use: InUse,
         disk: Callable[[], Awaitable[Disk]],
         limits: ImageLimits,

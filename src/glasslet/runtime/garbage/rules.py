@@ -12,7 +12,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox, age
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class DeadContainerLimits(Struct, frozen=True, kw_only=True):
     """Flags of the kubelet: `--maximum-dead-containers-per-container`, `--maximum-dead-containers`,
     `--minimum-container-ttl-duration`. A negative number: no limit."""
 
@@ -48,7 +48,7 @@ _Unit = list[DeadContainer]
 
 
 def containers_to_remove(
-    pods: Iterable[ObservedPod], *, limits: Limits, now: datetime, removable: Removable
+    pods: Iterable[ObservedPod], *, limits: DeadContainerLimits, now: datetime, removable: Removable
 ) -> tuple[DeadContainer, ...]:
     """Oldest first within a container. Everything that does not run (created and unknown too) and is old enough counts;
     the newest instance of a container is kept for its logs and status while the pod exists, if a limit allows one."""

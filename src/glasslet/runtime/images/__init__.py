@@ -9,16 +9,16 @@ An `ImageProblem` is a value: the waiting reason and message of the container, a
 
 from __future__ import annotations
 
-from glasslet.runtime.images.manager import EventSink, ImageManager, PullMetrics, PullPolicy
+from glasslet.runtime.images.manager import ImageManager, PullEvents, PullMetrics, PullPolicy
 from glasslet.runtime.images.outcomes import ImageProblem
 from glasslet.runtime.images.reference import ImageName, InvalidImageName, default_pull_policy, parse_image_name
 
 __all__ = [
-    "EventSink",
     "ImageManager",
     "ImageName",
     "ImageProblem",
     "InvalidImageName",
+    "PullEvents",
     "PullMetrics",
     "PullPolicy",
     "default_pull_policy",

@@ -10,7 +10,7 @@ INITIAL = 10.0
 MAXIMUM = 300.0
 
 
-class Hold(Struct, frozen=True):
+class PullHold(Struct, frozen=True):
     """A pull is held back until this loop time (seconds), because of this error."""
 
     until: float
@@ -34,20 +34,20 @@ class PullBackOff:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def hold(self, pod: PodUID, image: str, now: float) -> Hold | None:
+    def hold(self, pod: PodUID, image: str, now: float) -> PullHold | None:
         """None if the image may be pulled now."""
         entry = self._entries.get((pod, image))
         if entry is None or now - entry.failed_at >= entry.delay:
             return None
-        return Hold(entry.failed_at + entry.delay, entry.error)
+        return PullHold(entry.failed_at + entry.delay, entry.error)
 
-    def failed(self, pod: PodUID, image: str, error: str, now: float) -> Hold:
+    def failed(self, pod: PodUID, image: str, error: str, now: float) -> PullHold:
         """Notes a failure; says from when on the next try is due."""
         self.forget_stale(now)
         last = self._entries.get((pod, image))
         delay = self._initial if last is None else min(last.delay * 2, self._maximum)
         self._entries[pod, image] = _Entry(delay, now, error)
-        return Hold(now + delay, error)
+        return PullHold(now + delay, error)
 
     def forget_stale(self, now: float) -> None:
         """Drops entries whose last failure is longer ago than twice the maximum."""

@@ -24,7 +24,7 @@ _HUB_NAMES = ("docker.io", HUB)
 _VERSION_PATHS = ("/v1/", "/v2/")
 
 
-class BadCredentials(ValueError):
+class BadKeyring(ValueError):
     """A configuration of credentials that cannot be read. The message never holds any of it."""
 
 
@@ -65,19 +65,19 @@ def fits(key: str, repository: str) -> bool:
 
 
 def parse_config_json(data: bytes) -> dict[str, RegistryAuth]:
-    """The form of `config.json` and of Secrets of type kubernetes.io/dockerconfigjson. Raises BadCredentials."""
+    """The form of `config.json` and of Secrets of type kubernetes.io/dockerconfigjson. Raises BadKeyring."""
     whole = _object(data)
     return _auths(whole.get("auths") or {})
 
 
 def parse_dockercfg(data: bytes) -> dict[str, RegistryAuth]:
-    """The older form, of `.dockercfg` and of Secrets of type kubernetes.io/dockercfg. Raises BadCredentials."""
+    """The older form, of `.dockercfg` and of Secrets of type kubernetes.io/dockercfg. Raises BadKeyring."""
     return _auths(_object(data))
 
 
 def _auths(entries: Any) -> dict[str, RegistryAuth]:
     if not isinstance(entries, dict):
-        raise BadCredentials("want an object with a registry for each key")
+        raise BadKeyring("want an object with a registry for each key")
     return {place: _auth(place, entry) for place, entry in entries.items()}
 
 
@@ -85,10 +85,10 @@ def _auth(place: str, entry: Any) -> RegistryAuth:
     if entry is None:
         return RegistryAuth()
     if not isinstance(entry, dict):
-        raise BadCredentials(f"{place}: want an object with username and password, or auth")
+        raise BadKeyring(f"{place}: want an object with username and password, or auth")
     username, password, auth = (entry.get(name) or "" for name in ("username", "password", "auth"))
     if not all(isinstance(text, str) for text in (username, password, auth)):
-        raise BadCredentials(f"{place}: username, password and auth must be text")
+        raise BadKeyring(f"{place}: username, password and auth must be text")
     if auth:
         username, password = _decoded(place, auth)
     return RegistryAuth(username=username, password=password)
@@ -99,10 +99,10 @@ def _decoded(place: str, auth: str) -> tuple[str, str]:
     try:
         plain = base64.b64decode(text + "=" * (-len(text) % 4), validate=True).decode()
     except (binascii.Error, ValueError):
-        raise BadCredentials(f"{place}: auth is not base64 text") from None
+        raise BadKeyring(f"{place}: auth is not base64 text") from None
     username, colon, password = plain.partition(":")
     if not colon:
-        raise BadCredentials(f"{place}: unable to parse auth field, must be formatted as base64(username:password)")
+        raise BadKeyring(f"{place}: unable to parse auth field, must be formatted as base64(username:password)")
     return username, password
 
 
@@ -111,9 +111,9 @@ def _object(data: bytes) -> dict[str, Any]:
         value = json.loads(data)
     except (ValueError, RecursionError):
         # Without its cause: the error would hold the data.
-        raise BadCredentials("error occurred while trying to unmarshal json") from None
+        raise BadKeyring("error occurred while trying to unmarshal json") from None
     if not isinstance(value, dict):
-        raise BadCredentials("error occurred while trying to unmarshal json: want an object")
+        raise BadKeyring("error occurred while trying to unmarshal json: want an object")
     return value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from glasslet.concurrency.clock import Clock
 from glasslet.runtime.images.keyring import (
-    BadCredentials,
+    BadKeyring,
     Keyring,
     keyring_of,
     parse_config_json,
@@ -67,6 +67,6 @@ def _config(path: str, parse: Callable[[bytes], dict[str, RegistryAuth]]) -> Map
         return None
     try:
         return parse(data)
-    except BadCredentials as error:
+    except BadKeyring as error:
         logger.warning("registry credentials cannot be read", extra={"path": path, "error": str(error)})
         return None

@@ -11,7 +11,7 @@ from glasslet.api.configdata import Secret
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.kubeapi.errors import APIError
-from glasslet.runtime.images.keyring import BadCredentials, Keyring, keyring_of, parse_config_json, parse_dockercfg
+from glasslet.runtime.images.keyring import BadKeyring, Keyring, keyring_of, parse_config_json, parse_dockercfg
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
 from glasslet.runtime.protocols import AuthSource, RegistryAuth
 
@@ -34,7 +34,7 @@ class NodeCredentials(Protocol):
     def current(self) -> Keyring: ...
 
 
-class EventSink(Protocol):
+class SecretEvents(Protocol):
     """Where API events about a pod go."""
 
     def __call__(self, pod: PodRef, kind: str, reason: str, message: str, /) -> None: ...
@@ -43,7 +43,7 @@ class EventSink(Protocol):
 class PullCredentials:
     """Finds the credentials for an image of a pod. `secrets` None: there is no API server to ask."""
 
-    def __init__(self, *, secrets: Secrets | None, node: NodeCredentials, events: EventSink) -> None:
+    def __init__(self, *, secrets: Secrets | None, node: NodeCredentials, events: SecretEvents) -> None:
         self._secrets = secrets
         self._node = node
         self._events = events
@@ -67,7 +67,7 @@ class PullCredentials:
                 configs.append(await self._config(pod.metadata.namespace, name))
             except APIError:
                 missing.append(name)
-            except BadCredentials as problem:
+            except BadKeyring as problem:
                 unreadable.append(f"{name}: {problem}")
         if missing:
             self._tell(pod, f"Unable to retrieve some image pull secrets ({', '.join(missing)})")
@@ -77,7 +77,7 @@ class PullCredentials:
 
     async def _config(self, namespace: str, name: str) -> Mapping[str, RegistryAuth]:
         if self._secrets is None:
-            raise BadCredentials("needs an API server, and this agent runs without one")
+            raise BadKeyring("needs an API server, and this agent runs without one")
         secret = await self._secrets.secret(namespace, name)
         key, parse = _FORMS.get(secret.type, ("", parse_config_json))
         data = secret.data.get(key, b"")

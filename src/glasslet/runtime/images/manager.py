@@ -33,7 +33,7 @@ AskPlugins = Callable[[], Awaitable[Sequence[RegistryAuth]]]
 """Gives the credentials of credential provider plugins; may take a while."""
 
 
-class EventSink(Protocol):
+class PullEvents(Protocol):
     """Where API events about a pod go."""
 
     def __call__(self, pod: PodRef, kind: str, reason: str, message: str, field_path: str, /) -> None:
@@ -76,7 +76,7 @@ class ImageManager:
         *,
         images: ImageService,
         recorder: Recorder,
-        events: EventSink,
+        events: PullEvents,
         clock: Clock,
         policy: PullPolicy | None = None,
         metrics: PullMetrics | None = None,

@@ -29,7 +29,7 @@ class PluginFailed(Exception):
     """A plugin gave no credentials; the message is for the log."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class PluginQuestion(Struct, frozen=True, kw_only=True):
     """What a plugin is asked. `image` has neither tag nor digest. `repr` does not show the token."""
 
     image: str
@@ -53,7 +53,7 @@ class Question(Struct, frozen=True, kw_only=True):
         return json.dumps(body).encode()
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class PluginAnswer(Struct, frozen=True, kw_only=True):
     """Credentials by pattern of images. `cache_seconds` None: as long as the configuration says; 0: not at all."""
 
     cache_key: CacheKey
@@ -79,7 +79,7 @@ class _Meta(Struct, kw_only=True, rename="camel"):
     api_version: str = ""
 
 
-def parse_answer(data: bytes, api_version: str) -> Answer:
+def parse_answer(data: bytes, api_version: str) -> PluginAnswer:
     """Reads what a plugin printed. Raises PluginFailed."""
     try:
         meta = msgspec.json.decode(data, type=_Meta)
@@ -100,7 +100,7 @@ def parse_answer(data: bytes, api_version: str) -> Answer:
     if response.cache_key_type not in list(CacheKey):
         told = "credential provider plugin did not return a valid cacheKeyType"
         raise PluginFailed(f'{told}: "{response.cache_key_type[:100]}", want {", ".join(CacheKey)}')
-    return Answer(
+    return PluginAnswer(
         cache_key=CacheKey(response.cache_key_type),
         cache_seconds=duration,
         auths={pattern: _auth(auth) for pattern, auth in (response.auth or {}).items()},

@@ -15,7 +15,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.config.credential_providers import CredentialProvider
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.images.plugin_messages import Answer, PluginFailed, Question, parse_answer
+from glasslet.runtime.images.plugin_messages import PluginAnswer, PluginFailed, PluginQuestion, parse_answer
 
 LIMIT_SECONDS = 60.0
 """credential.exec_timeout."""
@@ -50,14 +50,14 @@ class PluginProcess:
         self._clock = clock
         self._environment = environment
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: PluginQuestion) -> PluginAnswer:
         """The plugin's answer. Raises PluginFailed, with what the plugin said on standard error."""
         version = self._provider.api_version
         on = f"credential provider {self._provider.name} for {question.image}"
         with self._recorder.wait(WaitKind.CREDENTIALS, on=on):
             return parse_answer(await self._run(question.encode(version), question), version)
 
-    async def _run(self, request: bytes, question: Question) -> bytes:
+    async def _run(self, request: bytes, question: PluginQuestion) -> bytes:
         began, failed = self._clock.monotonic(), True
         what = f"error execing credential provider plugin {self._provider.name} for image {question.image}"
         try:

@@ -23,7 +23,7 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.images.keyring import fits, keyring_of
 from glasslet.runtime.images.plugin_account import NotForThisPod, PodAccount, ServiceAccounts, pod_account
 from glasslet.runtime.images.plugin_cache import Account, PluginCache
-from glasslet.runtime.images.plugin_messages import Answer, PluginFailed, Question
+from glasslet.runtime.images.plugin_messages import PluginAnswer, PluginFailed, PluginQuestion
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
 from glasslet.runtime.protocols import AuthSource, RegistryAuth
 
@@ -35,7 +35,7 @@ Auths = Mapping[str, RegistryAuth]
 class Process(Protocol):
     """Runs the plugin (`plugin_process`)."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: PluginQuestion) -> PluginAnswer:
         """Raises PluginFailed."""
 
 
@@ -57,7 +57,7 @@ class CredentialPlugin:
         self._clock = clock
         self._recorder = recorder
         self._cache = PluginCache()
-        self._under_way: dict[tuple[object, ...], asyncio.Future[Answer | PluginFailed | None]] = {}
+        self._under_way: dict[tuple[object, ...], asyncio.Future[PluginAnswer | PluginFailed | None]] = {}
 
     async def credentials(self, pod: Pod, image: str) -> Auths:
         """Credentials by pattern of images; none if the plugin is not for this image or pod, or fails. `image` in
@@ -95,16 +95,16 @@ class CredentialPlugin:
         kept = self._cache.get(image, key, self._clock.monotonic())
         if kept is not None:
             return kept, "cache"
-        question = Question(image=image)
+        question = PluginQuestion(image=image)
         if account is not None:
-            question = Question(image=image, token=account.token, annotations=account.annotations)
+            question = PluginQuestion(image=image, token=account.token, annotations=account.annotations)
         answer = await self._ask(question)
         if wanted is not None and wanted.cache_type != "Token" and question.token:
             _refuse_echo(answer, question.token)
         self._keep(answer, image, key)
         return answer.auths, "plugin"
 
-    def _keep(self, answer: Answer, image: str, account: Account) -> None:
+    def _keep(self, answer: PluginAnswer, image: str, account: Account) -> None:
         seconds = answer.cache_seconds
         if seconds is None:
             seconds = float(self._provider.default_cache_duration or 0)
@@ -112,7 +112,7 @@ class CredentialPlugin:
             until = self._clock.monotonic() + seconds
             self._cache.put(answer.cache_key, image, account, answer.auths, until)
 
-    async def _ask(self, question: Question) -> Answer:
+    async def _ask(self, question: PluginQuestion) -> PluginAnswer:
         """Asks, or waits for the same question of somebody else. If that one is cancelled, the next starts over."""
         key = (question.image, question.token, tuple(sorted(question.annotations.items())))
         while (other := self._under_way.get(key)) is not None:
@@ -125,10 +125,10 @@ class CredentialPlugin:
                 return outcome
         return await self._lead(key, question)
 
-    async def _lead(self, key: tuple[object, ...], question: Question) -> Answer:
-        done: asyncio.Future[Answer | PluginFailed | None] = asyncio.get_running_loop().create_future()
+    async def _lead(self, key: tuple[object, ...], question: PluginQuestion) -> PluginAnswer:
+        done: asyncio.Future[PluginAnswer | PluginFailed | None] = asyncio.get_running_loop().create_future()
         self._under_way[key] = done
-        outcome: Answer | PluginFailed | None = None
+        outcome: PluginAnswer | PluginFailed | None = None
         try:
             outcome = await self._process.ask(question)
             return outcome
@@ -158,7 +158,7 @@ class CredentialPlugins:
         return keyring_of(configs).matching(repository)
 
 
-def _refuse_echo(answer: Answer, token: str) -> None:
+def _refuse_echo(answer: PluginAnswer, token: str) -> None:
     """A token is good for one pod: given back as the password it must not be kept for the whole account."""
     if any(auth.password == token for auth in answer.auths.values()):
         raise PluginFailed(

@@ -62,7 +62,7 @@ class PullServiceAccount(_Strict, frozen=True, kw_only=True):
     name: str = ""
 
 
-class PullCredentials(_Strict, frozen=True, kw_only=True):
+class RecordedCredentials(_Strict, frozen=True, kw_only=True):
     """What opened the registry for an image. `node_pods_accessible`: every pod of this node may use it."""
 
     kubernetes_secrets: tuple[PullSecret, ...] | None = None
@@ -87,9 +87,9 @@ class PulledRecord(_Strict, frozen=True, kw_only=True):
     api_version: str = API_VERSION
     last_updated_time: datetime
     image_ref: str
-    credential_mapping: Mapping[str, PullCredentials] | None = None
+    credential_mapping: Mapping[str, RecordedCredentials] | None = None
 
-    def credentials(self, repository: str) -> PullCredentials | None:
+    def credentials(self, repository: str) -> RecordedCredentials | None:
         """Of that repository; None if nothing is known."""
         return (self.credential_mapping or {}).get(repository)
 
@@ -157,14 +157,14 @@ def credential_hash(auth: RegistryAuth) -> str:
     return hashlib.sha256(text.translate(_HTML_SAFE).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def credentials_of(auth: RegistryAuth | None) -> PullCredentials:
+def credentials_of(auth: RegistryAuth | None) -> RecordedCredentials:
     """What a pull with these credentials (None: without any) says about who may use the image."""
     source = auth.source if auth is not None else None
     if auth is None or source is None:
-        return PullCredentials(node_pods_accessible=True)
+        return RecordedCredentials(node_pods_accessible=True)
     if source.kind == SourceKind.SECRET:
-        return PullCredentials(kubernetes_secrets=(_secret(auth, source),))
-    return PullCredentials(kubernetes_service_accounts=(_account(source),))
+        return RecordedCredentials(kubernetes_secrets=(_secret(auth, source),))
+    return RecordedCredentials(kubernetes_service_accounts=(_account(source),))
 
 
 def secrets_of(auths: Iterable[RegistryAuth]) -> tuple[PullSecret, ...]:
@@ -182,25 +182,25 @@ def account_of(auths: Iterable[RegistryAuth]) -> PullServiceAccount | None:
     return next((_account(source) for source in sources if source.kind == SourceKind.SERVICE_ACCOUNT), None)
 
 
-def merged(record: PulledRecord, repository: str, new: PullCredentials, now: datetime) -> PulledRecord:
+def merged(record: PulledRecord, repository: str, new: RecordedCredentials, now: datetime) -> PulledRecord:
     """The record with what a pull or a match added; the same object if that says nothing new."""
     known = record.credentials(repository)
     after = new if known is None else _together(known, new)
-    if after == known or after == PullCredentials():
+    if after == known or after == RecordedCredentials():
         return record
     return replace(
         record, last_updated_time=now, credential_mapping={**(record.credential_mapping or {}), repository: after}
     )
 
 
-def _together(known: PullCredentials, new: PullCredentials) -> PullCredentials:
+def _together(known: RecordedCredentials, new: RecordedCredentials) -> RecordedCredentials:
     if known.node_pods_accessible:
         return known
     if new.node_pods_accessible:
-        return PullCredentials(node_pods_accessible=True)
+        return RecordedCredentials(node_pods_accessible=True)
     by_place = {(s.namespace, s.name, s.uid): s for s in (*known.secrets, *new.secrets)}
     accounts = {(a.namespace, a.name, a.uid): a for a in (*known.accounts, *new.accounts)}
-    return PullCredentials(
+    return RecordedCredentials(
         kubernetes_secrets=tuple(by_place[place] for place in sorted(by_place)) or None,
         kubernetes_service_accounts=tuple(accounts[place] for place in sorted(accounts)) or None,
     )

@@ -25,10 +25,10 @@ from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.pull_records import (
     MANY_SECRETS,
     BadRecord,
-    PullCredentials,
     PulledRecord,
     PullSecret,
     PullServiceAccount,
+    RecordedCredentials,
     account_of,
     credentials_of,
     merged,
@@ -59,7 +59,7 @@ class VerificationPolicy(Struct, frozen=True, kw_only=True):
         return True
 
 
-class Images(Protocol):
+class ImageLister(Protocol):
     """The part of `ImageService` that is used here."""
 
     async def list_images(self) -> tuple[Image, ...]: ...
@@ -72,7 +72,9 @@ class IntentNotRecorded(Exception):
 class PullVerification:
     """One for the node. Records are read and written in threads, one at a time."""
 
-    def __init__(self, *, policy: VerificationPolicy, files: PullRecordFiles, images: Images, clock: Clock) -> None:
+    def __init__(
+        self, *, policy: VerificationPolicy, files: PullRecordFiles, images: ImageLister, clock: Clock
+    ) -> None:
         self._policy = policy
         self._files = files
         self._images = images
@@ -135,7 +137,7 @@ class PullVerification:
                     await self._threads.run(self._files.remove, record.image_ref)
 
     async def _matches(
-        self, record: PulledRecord, repository: str, known: PullCredentials, auths: Sequence[RegistryAuth]
+        self, record: PulledRecord, repository: str, known: RecordedCredentials, auths: Sequence[RegistryAuth]
     ) -> bool:
         """Whether the pod has what opened the registry before: the same credentials from anywhere, or the same Secret
         whatever stands in it now, or the same service account."""
@@ -145,12 +147,12 @@ class PullVerification:
             if verdict is None:
                 continue
             if verdict and few:
-                await self._add(record.image_ref, repository, PullCredentials(kubernetes_secrets=(own,)))
+                await self._add(record.image_ref, repository, RecordedCredentials(kubernetes_secrets=(own,)))
             return True
         account: PullServiceAccount | None = account_of(auths)
         return account is not None and account in known.accounts
 
-    async def _add(self, image_ref: str, repository: str, credentials: PullCredentials) -> bool:
+    async def _add(self, image_ref: str, repository: str, credentials: RecordedCredentials) -> bool:
         """Adds to the record of an image; whether that is on disk."""
         now = self._clock.now()
         try:
@@ -189,7 +191,7 @@ class PullVerification:
             for image in await self._images.list_images() if begun else ():
                 for name in begun.keys() & {*image.tags, *image.digests}:
                     if repository := _repository(name):
-                        await self._add(image.id, repository, PullCredentials())
+                        await self._add(image.id, repository, RecordedCredentials())
                     await self._end(begun[name])
         except (OSError, RuntimeCallError) as error:
             logger.warning("pulls of an earlier agent are not settled", extra={"error": str(error)})

@@ -15,7 +15,7 @@ _LONGEST_LINE = 16 * 1024 * 1024
 _BLOCK = 64 * 1024
 
 
-class Place(Enum):
+class PathState(Enum):
     """What is at the path of an open log now."""
 
     SAME = auto()
@@ -62,16 +62,16 @@ class LogFile:
         rest, self.rest = self.rest, b""
         return rest
 
-    def place(self) -> Place:
+    def place(self) -> PathState:
         """Whether the path still leads to this file. A path that leads nowhere is a rotation half done: the same."""
         try:
             there = os.stat(self._path)
         except FileNotFoundError:
-            return Place.SAME
+            return PathState.SAME
         own = os.fstat(self._descriptor)
         if (there.st_dev, there.st_ino) != (own.st_dev, own.st_ino):
-            return Place.REPLACED
-        return Place.TRUNCATED if own.st_size < self._offset else Place.SAME
+            return PathState.REPLACED
+        return PathState.TRUNCATED if own.st_size < self._offset else PathState.SAME
 
     def rewind(self) -> None:
         """Begins again at the start, after the file was emptied in place."""

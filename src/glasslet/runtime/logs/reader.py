@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.runtime.logs.lines import Decoder, decoder_for
-from glasslet.runtime.logs.log_file import LogFile, Place
+from glasslet.runtime.logs.log_file import LogFile, PathState
 from glasslet.runtime.logs.options import LogOptions
 from glasslet.runtime.logs.watch import DirectoryWatch
 
@@ -133,13 +133,13 @@ class _Reading:
         if not self.options.follow:
             return False
         match self._file.place():
-            case Place.SAME:
+            case PathState.SAME:
                 return False
-            case Place.TRUNCATED:
+            case PathState.TRUNCATED:
                 self._file.rewind()
-            case Place.REPLACED if not self._replaced:
+            case PathState.REPLACED if not self._replaced:
                 self._replaced = True  # once more to the end of the old one: it may have grown before it was replaced
-            case Place.REPLACED:
+            case PathState.REPLACED:
                 self._replaced = False
                 new = LogFile(self.path)
                 self._file.close()

@@ -19,7 +19,7 @@ from glasslet.record.recorder import Recorder, working_for
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.logs.rotation import COMPRESSED, TEMPORARY, RotationPolicy, plan_rotation, rotated_name
 from glasslet.runtime.model import ObservedContainer, ObservedPod
-from glasslet.runtime.observed.gate import Gate
+from glasslet.runtime.observed.gate import ReadGate
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class LogRotator:
         self._recorder = recorder
         self._clock = clock
         self._policy = policy or RotationPolicy()
-        self._gate = Gate(limit=max(1, self._policy.container_log_max_workers), slow_after=_SLOW_AFTER)
+        self._gate = ReadGate(limit=max(1, self._policy.container_log_max_workers), slow_after=_SLOW_AFTER)
         self._threads = OwnThreads("sizes of container logs")
         self._packers = OwnThreads("log rotation", limit=max(1, self._policy.container_log_max_workers))
         self._busy: set[ContainerID] = set()

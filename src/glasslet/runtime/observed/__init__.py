@@ -14,7 +14,7 @@ Both have `async run()`. `diff.py` and `snapshots.py` are pure; `reads.py` decid
 from __future__ import annotations
 
 from glasslet.runtime.observed.conditions import RuntimeConditions
-from glasslet.runtime.observed.diff import Change, ChangeKind, changes
+from glasslet.runtime.observed.diff import ChangeKind, ObservedChange, changes
 from glasslet.runtime.observed.pods import ObservedPods, Periods, RelistMetrics
 
-__all__ = ["Change", "ChangeKind", "ObservedPods", "Periods", "RelistMetrics", "RuntimeConditions", "changes"]
+__all__ = ["ChangeKind", "ObservedChange", "ObservedPods", "Periods", "RelistMetrics", "RuntimeConditions", "changes"]

@@ -23,7 +23,7 @@ class ChangeKind(StrEnum):
     SANDBOX_CHANGED = "sandbox_changed"
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class ObservedChange(Struct, frozen=True, kw_only=True):
     """One change. `old` and `new` are words (`running`, `exited 1`, `absent`); `container` is "" for sandboxes."""
 
     kind: ChangeKind
@@ -38,7 +38,7 @@ class Change(Struct, frozen=True, kw_only=True):
         return f"container {self.container}" if self.container else "sandbox"
 
 
-def changes(old: ObservedPod | None, new: ObservedPod | None) -> tuple[Change, ...]:
+def changes(old: ObservedPod | None, new: ObservedPod | None) -> tuple[ObservedChange, ...]:
     """Sandboxes first, then containers; what is gone comes last. None: the runtime knew nothing of the pod.
 
     A container that ran and died between two reads gives one change, its death: the state in between was never seen.
@@ -63,7 +63,7 @@ def sandbox_state(sandbox: ObservedSandbox | None) -> str:
     return "ready" if sandbox.ready else "not ready"
 
 
-def _container_changes(old: ObservedPod | None, new: ObservedPod | None) -> list[Change]:
+def _container_changes(old: ObservedPod | None, new: ObservedPod | None) -> list[ObservedChange]:
     before = {c.id: c for c in old.containers} if old else {}
     after = {c.id: c for c in new.containers} if new else {}
     found = []
@@ -73,7 +73,7 @@ def _container_changes(old: ObservedPod | None, new: ObservedPod | None) -> list
         if was == container:
             continue
         found.append(
-            Change(
+            ObservedChange(
                 kind=_container_kind(was, container),
                 id=container.id,
                 container=container.name,
@@ -83,7 +83,7 @@ def _container_changes(old: ObservedPod | None, new: ObservedPod | None) -> list
         )
     gone = [c for c in reversed(before.values()) if c.id not in after]
     removed = ChangeKind.CONTAINER_REMOVED
-    return found + [Change(kind=removed, id=c.id, container=c.name, old=container_state(c)) for c in gone]
+    return found + [ObservedChange(kind=removed, id=c.id, container=c.name, old=container_state(c)) for c in gone]
 
 
 def _container_kind(old: ObservedContainer | None, new: ObservedContainer) -> ChangeKind:
@@ -95,7 +95,7 @@ def _container_kind(old: ObservedContainer | None, new: ObservedContainer) -> Ch
     return ChangeKind.CONTAINER_CHANGED
 
 
-def _sandbox_changes(old: ObservedPod | None, new: ObservedPod | None) -> list[Change]:
+def _sandbox_changes(old: ObservedPod | None, new: ObservedPod | None) -> list[ObservedChange]:
     before = {s.id: s for s in old.sandboxes} if old else {}
     after = {s.id: s for s in new.sandboxes} if new else {}
     found = []
@@ -107,6 +107,6 @@ def _sandbox_changes(old: ObservedPod | None, new: ObservedPod | None) -> list[C
             kind = ChangeKind.SANDBOX_CHANGED
         else:
             kind = ChangeKind.SANDBOX_READY if sandbox.ready else ChangeKind.SANDBOX_DIED
-        found.append(Change(kind=kind, id=sandbox.id, old=sandbox_state(was), new=sandbox_state(sandbox)))
+        found.append(ObservedChange(kind=kind, id=sandbox.id, old=sandbox_state(was), new=sandbox_state(sandbox)))
     gone = [s for s in reversed(before.values()) if s.id not in after]
-    return found + [Change(kind=ChangeKind.SANDBOX_REMOVED, id=s.id, old=sandbox_state(s)) for s in gone]
+    return found + [ObservedChange(kind=ChangeKind.SANDBOX_REMOVED, id=s.id, old=sandbox_state(s)) for s in gone]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Gate:
+class ReadGate:
     """Lets `limit` bodies in at a time. One that takes longer than `slow_after` seconds does not count any more."""
 
     def __init__(self, *, limit: int, slow_after: float) -> None:

@@ -24,10 +24,10 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.standing import StandingFindings
-from glasslet.runtime.errors import INCOMPLETE, UNREADABLE, NotFound, RuntimeCallError
+from glasslet.runtime.errors import INCOMPLETE, UNREADABLE, NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ObservedPod
 from glasslet.runtime.observed.diff import changes
-from glasslet.runtime.observed.gate import Gate
+from glasslet.runtime.observed.gate import ReadGate
 from glasslet.runtime.observed.health import THRESHOLD, Freshness
 from glasslet.runtime.observed.hints import HintStream
 from glasslet.runtime.observed.news import is_news, is_over, told_container
@@ -106,7 +106,7 @@ class ObservedPods:
         self._relist_began: float | None = None
         self._freshness = Freshness(clock=clock, threshold=self._periods.threshold)
         self._reads = PodReads(read=self._read, recorder=recorder)
-        self._gate = Gate(limit=self._periods.parallel_reads, slow_after=self._periods.slow_after)
+        self._gate = ReadGate(limit=self._periods.parallel_reads, slow_after=self._periods.slow_after)
         self._hints = HintStream(
             open_stream=lambda: runtime.hints(self._is_wanted), on_hint=self._on_hint, on_alive=self._on_hints_alive
         )
@@ -353,7 +353,7 @@ class ObservedPods:
         try:
             try:
                 part = await read()
-            except NotFound:
+            except NotInRuntime:
                 part = None
             found = PartRead(number, subject, part)
             if self._order.takes_part(pod.uid, found):

@@ -10,7 +10,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from glasslet.api.pod import Pod
-from glasslet.runtime.errors import NotFound, RuntimeCallError
+from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.server import responses
 from glasslet.server.access.authentication import PROTOCOL_PREFIX
 from glasslet.server.protocols import PodSource, SessionStreams, StreamRefused, StreamSource
@@ -93,7 +93,7 @@ def _with_errors(handler: Handle) -> Handle:
             return responses.plain(400, str(error))
         except StreamRefused as refused:
             return responses.plain(refused.status, str(refused))
-        except NotFound as error:
+        except NotInRuntime as error:
             return responses.plain(404, str(error))
         except RuntimeCallError as error:
             if error.code == "RESOURCE_EXHAUSTED":

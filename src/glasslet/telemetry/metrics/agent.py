@@ -17,14 +17,14 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class FeatureGateState:
     """One feature gate. `stage`: ALPHA, BETA, DEPRECATED, or "" for GA."""
 
     stage: str
     enabled: bool
 
 
-def declare_agent_metrics(registry: MetricRegistry, *, node_name: str, gates: Mapping[str, Gate]) -> None:
+def declare_agent_metrics(registry: MetricRegistry, *, node_name: str, gates: Mapping[str, FeatureGateState]) -> None:
     """Declares everything in this file but the process figures. Call it last: it counts what was declared before."""
     _declare_build_info(registry)
     registry.gauge("kubelet_node_name", "The name of this node; always 1.", ("node",)).labels(node_name).set(1)

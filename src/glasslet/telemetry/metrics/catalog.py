@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from glasslet.telemetry.metrics.agent import (
-    Gate,
+    FeatureGateState,
     ProcessCollector,
     StartTimeCollector,
     declare_agent_metrics,
     process_start_time,
 )
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
-from glasslet.telemetry.metrics.cgroups import CgroupMetrics
+from glasslet.telemetry.metrics.cgroups import CgroupFamilies
 from glasslet.telemetry.metrics.devices import DeviceMetrics, PluginCollector, PodResourcesMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
@@ -22,29 +22,29 @@ from glasslet.telemetry.metrics.node_start import NodeStartMetrics
 from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
-from glasslet.telemetry.metrics.resizes import ResizeMetrics
-from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeMetrics
-from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem, VolumeCountCollector, VolumeMetrics
+from glasslet.telemetry.metrics.resizes import ResizeFamilies
+from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeFamilies
+from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem, VolumeCountCollector, VolumeFamilies
 
 
 class Metrics:
     """One attribute per theme, one registry per endpoint. Components get their theme, never this object."""
 
-    def __init__(self, *, node_name: str = "", gates: Mapping[str, Gate] | None = None) -> None:
+    def __init__(self, *, node_name: str = "", gates: Mapping[str, FeatureGateState] | None = None) -> None:
         self.registry = MetricRegistry()
         self.probe_registry = MetricRegistry()
         self.sli_registry = MetricRegistry()
 
-        self.runtime = RuntimeMetrics(self.registry)
+        self.runtime = RuntimeFamilies(self.registry)
         self.pleg = PLEGMetrics(self.registry)
         self.pod_starts = PodStartMetrics(self.registry)
         self.pod_workers = PodWorkerMetrics(self.registry)
-        self.resizes = ResizeMetrics(self.registry)
+        self.resizes = ResizeFamilies(self.registry)
         self.api_client = APIClientMetrics(self.registry)
-        self.cgroups = CgroupMetrics(self.registry)
+        self.cgroups = CgroupFamilies(self.registry)
         self.devices = DeviceMetrics(self.registry)
         self.pod_resources = PodResourcesMetrics(self.registry)
-        self.volumes = VolumeMetrics(self.registry)
+        self.volumes = VolumeFamilies(self.registry)
         self.images = ImageMetrics(self.registry)
         self.loop = LoopMetrics(self.registry)
         self.node_start = NodeStartMetrics(self.registry)

@@ -77,7 +77,7 @@ class ServingCertificateMetrics:
         self._ages.observe(age_seconds)
 
 
-class ReviewMetrics:
+class ReviewFamilies:
     """`apiserver_delegated_*`: questions to the API server about who asks and what they may. `code`: the HTTP code, or
     `<error>` without an answer."""
 

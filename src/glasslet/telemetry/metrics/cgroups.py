@@ -5,7 +5,7 @@ from __future__ import annotations
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
 
-class CgroupMetrics:
+class CgroupFamilies:
     """`kubelet_cgroup_*`."""
 
     def __init__(self, registry: MetricRegistry) -> None:

@@ -22,7 +22,7 @@ DEF_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds where the reference says DefBuckets."""
 
 
-class Collector(Protocol):
+class MetricSource(Protocol):
     """Gives families at scrape time. Their names are written as they are."""
 
     def collect(self) -> Iterable[Metric]: ...
@@ -35,7 +35,7 @@ class MetricRegistry:
         self._families = CollectorRegistry(auto_describe=False)
         self._exact_counters: set[str] = set()
         self._hidden_until_observed: set[str] = set()
-        self._collectors: list[Collector] = []
+        self._collectors: list[MetricSource] = []
         self.declared: dict[str, str] = {}
         """Name -> stability level of every declared metric."""
 
@@ -63,7 +63,7 @@ class MetricRegistry:
             self._hidden_until_observed.add(name)
         return Histogram(name, self._help(name, text, "ALPHA"), labels, buckets=buckets, registry=self._families)
 
-    def collect_from(self, collector: Collector) -> None:
+    def collect_from(self, collector: MetricSource) -> None:
         """Adds families that are only known at scrape time."""
         self._collectors.append(collector)
 

@@ -22,7 +22,7 @@ class Requirements(Protocol):
     def limits(self) -> Mapping[str, Quantity]: ...
 
 
-class ResizeMetrics:
+class ResizeFamilies:
     """`kubelet_*resize*`."""
 
     def __init__(self, registry: MetricRegistry) -> None:

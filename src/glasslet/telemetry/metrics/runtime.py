@@ -23,7 +23,7 @@ def operation_type(verb: str) -> str:
     return _IRREGULAR.get(verb) or _WORD_START.sub("_", verb).lower().replace("pod_sandbox", "podsandbox")
 
 
-class RuntimeMetrics:
+class RuntimeFamilies:
     """`kubelet_runtime_operations_*` and the sandbox metrics. On the hot path: label look-ups are kept per verb."""
 
     def __init__(self, registry: MetricRegistry) -> None:

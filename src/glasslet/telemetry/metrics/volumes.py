@@ -56,7 +56,7 @@ class ClaimCollector:
             yield family
 
 
-class VolumeMetrics:
+class VolumeFamilies:
     """Implements `volumes.account.VolumeMetrics`. Nothing here is migrated from an in-tree type to CSI."""
 
     def __init__(self, registry: MetricRegistry) -> None:

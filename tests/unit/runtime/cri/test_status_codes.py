@@ -11,7 +11,7 @@ from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,
     NameReserved,
-    NotFound,
+    NotInRuntime,
     RuntimeCallError,
     RuntimeRejected,
     RuntimeTimeout,
@@ -24,7 +24,7 @@ SPECIAL = {
     grpc.StatusCode.UNAVAILABLE: RuntimeUnavailable,
     grpc.StatusCode.CANCELLED: RuntimeUnavailable,
     grpc.StatusCode.DEADLINE_EXCEEDED: RuntimeTimeout,
-    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.NOT_FOUND: NotInRuntime,
 }
 
 

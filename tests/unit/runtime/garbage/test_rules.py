@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
-from glasslet.runtime.garbage.rules import Limits, containers_to_remove, instances_to_trim, sandboxes_to_remove
+from glasslet.runtime.garbage.rules import (
+    DeadContainerLimits,
+    containers_to_remove,
+    instances_to_trim,
+    sandboxes_to_remove,
+)
 from glasslet.runtime.model import ContainerPhase, ObservedPod
 from tests.builders.observed import START, exited_container, observed_container, observed_pod, observed_sandbox
 
@@ -27,7 +32,7 @@ def everything(uid: PodUID) -> bool:
 def removed(*pods: ObservedPod, deleted: bool = False, **limits: Any) -> list[str]:
     found = containers_to_remove(
         pods,
-        limits=Limits(**limits),
+        limits=DeadContainerLimits(**limits),
         now=NOW,
         removable=everything if deleted else nothing,
     )
@@ -69,7 +74,7 @@ def test_created_and_unknown_ones_count_as_dead(phase: ContainerPhase) -> None:
 def test_unknown_ones_are_stopped_first() -> None:
     # behaviours.md §9: "Unknown ones are stopped first."
     pod = observed_pod(observed_container(phase=ContainerPhase.UNKNOWN), exited_container("side"))
-    found = containers_to_remove([pod], limits=Limits(), now=NOW, removable=everything)
+    found = containers_to_remove([pod], limits=DeadContainerLimits(), now=NOW, removable=everything)
     assert {one.container.name: one.stop_first for one in found} == {"main": True, "side": False}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from glasslet.runtime.images.keyring import BadCredentials, fits, keyring_of, parse_config_json, parse_dockercfg
+from glasslet.runtime.images.keyring import BadKeyring, fits, keyring_of, parse_config_json, parse_dockercfg
 from glasslet.runtime.protocols import RegistryAuth
 
 
@@ -114,7 +114,7 @@ def test_both_forms_of_configuration_give_user_and_password(entry: dict[str, Any
     ],
 )
 def test_what_cannot_be_read_is_told_without_showing_it(data: bytes) -> None:
-    with pytest.raises(BadCredentials) as problem:
+    with pytest.raises(BadKeyring) as problem:
         parse_config_json(data)
     assert "hunter2" not in str(problem.value)
     assert problem.value.__cause__ is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glasslet.runtime.images.plugin_messages import CacheKey, PluginFailed, Question, parse_answer
+from glasslet.runtime.images.plugin_messages import CacheKey, PluginFailed, PluginQuestion, parse_answer
 
 V1 = "credentialprovider.kubelet.k8s.io/v1"
 
@@ -25,14 +25,14 @@ def response(**changes: Any) -> bytes:
 
 # "stdin: request JSON {kind, apiVersion, image, serviceAccountToken?, serviceAccountAnnotations?}"
 def test_a_question_names_the_image_and_only_what_there_is_of_the_account() -> None:
-    plain = json.loads(Question(image="r.example/app").encode(V1))
+    plain = json.loads(PluginQuestion(image="r.example/app").encode(V1))
     assert plain == {"kind": "CredentialProviderRequest", "apiVersion": V1, "image": "r.example/app"}
-    full = json.loads(Question(image="r.example/app", token="t0ken", annotations={"a": "b"}).encode(V1))
+    full = json.loads(PluginQuestion(image="r.example/app", token="t0ken", annotations={"a": "b"}).encode(V1))
     assert (full["serviceAccountToken"], full["serviceAccountAnnotations"]) == ("t0ken", {"a": "b"})
 
 
 def test_neither_token_nor_password_is_shown() -> None:
-    assert "t0ken" not in repr(Question(image="r.example/app", token="t0ken"))
+    assert "t0ken" not in repr(PluginQuestion(image="r.example/app", token="t0ken"))
     assert "hunter2" not in repr(parse_answer(response(), V1))
 
 

@@ -13,10 +13,10 @@ import pytest
 from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.pull_records import (
     BadRecord,
-    PullCredentials,
     PulledRecord,
     PullSecret,
     PullServiceAccount,
+    RecordedCredentials,
     credential_hash,
     credentials_of,
     decode_record,
@@ -36,8 +36,8 @@ def secret(name: str = "pull", digest: str = "aa") -> PullSecret:
     return PullSecret(uid=f"uid-{name}", namespace="default", name=name, credential_hash=digest)
 
 
-def by(*secrets: PullSecret) -> PullCredentials:
-    return PullCredentials(kubernetes_secrets=secrets)
+def by(*secrets: PullSecret) -> RecordedCredentials:
+    return RecordedCredentials(kubernetes_secrets=secrets)
 
 
 # "`<root-dir>/image_manager/pulling/` and `/pulled/` (0700), files 0600 named sha256-<hex> ..., JSON
@@ -75,7 +75,7 @@ def test_a_record_has_the_form_of_the_go_kubelet() -> None:
             }
         },
     }
-    everybody = json.loads(encode_record(merged(EMPTY, APP, PullCredentials(node_pods_accessible=True), LATER)))
+    everybody = json.loads(encode_record(merged(EMPTY, APP, RecordedCredentials(node_pods_accessible=True), LATER)))
     assert everybody["credentialMapping"][APP] == {"kubernetesSecrets": None, "nodePodsAccessible": True}
 
 
@@ -112,7 +112,7 @@ def test_the_hash_is_that_of_the_go_kubelet() -> None:
 
 
 def test_credentials_of_the_node_or_none_make_an_image_everybody_s() -> None:
-    everybody = PullCredentials(node_pods_accessible=True)
+    everybody = RecordedCredentials(node_pods_accessible=True)
     assert credentials_of(None) == everybody
     assert credentials_of(RegistryAuth(username="node")) == everybody
     own = AuthSource(kind="ServiceAccount", uid="u", namespace="default", name="builder")
@@ -128,7 +128,7 @@ def test_a_pull_adds_to_what_is_known_and_nothing_new_changes_nothing() -> None:
     assert [s.name for s in known.secrets] == ["a", "b"]
     assert both.last_updated_time == LATER
     assert merged(both, APP, by(secret("a")), LATER) is both
-    assert merged(both, APP, PullCredentials(), LATER) is both
+    assert merged(both, APP, RecordedCredentials(), LATER) is both
 
 
 def test_a_secret_that_changed_replaces_itself() -> None:
@@ -139,6 +139,8 @@ def test_a_secret_that_changed_replaces_itself() -> None:
 
 
 def test_what_everybody_may_use_stays_so() -> None:
-    everybody = merged(merged(EMPTY, APP, by(secret()), NOON), APP, PullCredentials(node_pods_accessible=True), LATER)
-    assert everybody.credentials(APP) == PullCredentials(node_pods_accessible=True)
+    everybody = merged(
+        merged(EMPTY, APP, by(secret()), NOON), APP, RecordedCredentials(node_pods_accessible=True), LATER
+    )
+    assert everybody.credentials(APP) == RecordedCredentials(node_pods_accessible=True)
     assert merged(everybody, APP, by(secret()), LATER) is everybody

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.runtime.logs import log_file
-from glasslet.runtime.logs.log_file import LogFile, Place, tail_offset
+from glasslet.runtime.logs.log_file import LogFile, PathState, tail_offset
 
 
 def offset_of(content: bytes, lines: int, tmp_path: Path) -> int:
@@ -86,16 +86,16 @@ def test_the_place_of_a_file_is_known(tmp_path: Path) -> None:
     path.write_bytes(b"one\ntwo\n")
     log = LogFile(str(path))
     log.read_lines()
-    assert log.place() is Place.SAME
+    assert log.place() is PathState.SAME
     path.rename(tmp_path / "0.log.1")
-    assert log.place() is Place.SAME
+    assert log.place() is PathState.SAME
     path.write_bytes(b"")
-    assert log.place() is Place.REPLACED
+    assert log.place() is PathState.REPLACED
     log.close()
     log = LogFile(str(tmp_path / "0.log.1"))
     log.read_lines()
     (tmp_path / "0.log.1").write_bytes(b"")
-    assert log.place() is Place.TRUNCATED
+    assert log.place() is PathState.TRUNCATED
     log.close()
 
 

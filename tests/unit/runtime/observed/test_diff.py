@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glasslet.runtime.model import ContainerPhase, ObservedPod
-from glasslet.runtime.observed.diff import Change, ChangeKind, changes
+from glasslet.runtime.observed.diff import ChangeKind, ObservedChange, changes
 from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
 
 HEALTHY = observed_pod(observed_container())
@@ -117,5 +117,5 @@ def test_a_pod_that_vanished_lost_its_sandbox_and_containers() -> None:
 
 
 def test_a_change_names_its_subject() -> None:
-    assert Change(kind=ChangeKind.CONTAINER_DIED, id="x", container="main").subject == "container main"
-    assert Change(kind=ChangeKind.SANDBOX_DIED, id="x").subject == "sandbox"
+    assert ObservedChange(kind=ChangeKind.CONTAINER_DIED, id="x", container="main").subject == "container main"
+    assert ObservedChange(kind=ChangeKind.SANDBOX_DIED, id="x").subject == "sandbox"
