@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 
 from glasslet.api.lifecycle import Probe
 from glasslet.api.object import ContainerID
-from glasslet.probes.answer import Answer
+from glasslet.probes.answer import ProbeAnswer
 from glasslet.probes.kinds import ProbeKind
-from glasslet.probes.prober import Subject, Tried
-from glasslet.probes.results import Verdict
+from glasslet.probes.prober import ProbeSubject, Tried
+from glasslet.probes.results import ProbeVerdict
 
-PASS = Answer(verdict=Verdict.SUCCESS, brief="status 200")
-FAIL = Answer(verdict=Verdict.FAILURE, output="HTTP probe failed with statuscode: 503", brief="status 503")
-WARN = Answer(verdict=Verdict.WARNING, output="Probe terminated redirects, Response body: x", brief="status 302")
-BROKEN = Answer(verdict=Verdict.UNKNOWN, error="no such port")
+PASS = ProbeAnswer(verdict=ProbeVerdict.SUCCESS, brief="status 200")
+FAIL = ProbeAnswer(verdict=ProbeVerdict.FAILURE, output="HTTP probe failed with statuscode: 503", brief="status 503")
+WARN = ProbeAnswer(
+    verdict=ProbeVerdict.WARNING, output="Probe terminated redirects, Response body: x", brief="status 302"
+)
+BROKEN = ProbeAnswer(verdict=ProbeVerdict.UNKNOWN, error="no such port")
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Probed:
 class FakeProbing:
     """`answer(container, kind, how many times before)` says how a probe ends; `takes` seconds each."""
 
-    answer: Callable[[str, ProbeKind, int], Answer] = lambda _container, _kind, _number: PASS
+    answer: Callable[[str, ProbeKind, int], ProbeAnswer] = lambda _container, _kind, _number: PASS
     takes: float = 0.0
     probed: list[Probed] = field(default_factory=list)
 
-    async def __call__(self, probe: Probe, subject: Subject) -> Tried:
+    async def __call__(self, probe: Probe, subject: ProbeSubject) -> Tried:
         container = subject.container
         kind = next(kind for kind in ProbeKind if kind.of(container) is probe)
         number = len(self.of(container.name, kind))

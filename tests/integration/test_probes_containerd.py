@@ -35,7 +35,7 @@ from glasslet.probes.manager import ProbeManager
 from glasslet.probes.memory import ProbeMemory
 from glasslet.probes.names import NameResolver
 from glasslet.probes.prober import Prober
-from glasslet.probes.results import ProbeResult, ProbeResults, Verdict
+from glasslet.probes.results import ProbeResult, ProbeResults, ProbeVerdict
 from glasslet.probes.settings import ProbeSettings
 from glasslet.probes.worker import ProbeReport
 from glasslet.runtime.cri.connection import CRIConnection, connect
@@ -195,7 +195,7 @@ async def test_http_readiness_follows_the_server(connection: CRIConnection, tmp_
         await agent.until(lambda: agent.ready("uid-http"))
 
         def passed_at_ticks() -> list[ProbeResult]:
-            return [result for result in at_ticks(agent.last(one)) if result.verdict is Verdict.SUCCESS]
+            return [result for result in at_ticks(agent.last(one)) if result.verdict is ProbeVerdict.SUCCESS]
 
         await agent.until(lambda: len(passed_at_ticks()) >= 4)
         passed = passed_at_ticks()
@@ -205,7 +205,7 @@ async def test_http_readiness_follows_the_server(connection: CRIConnection, tmp_
         await agent.run_in(one, "rm /www/ready")
         await agent.until(lambda: not agent.ready("uid-http"))
         failed = [result for result in agent.last(one) if result.began > passed[-1].began]
-        failed = [result for result in failed if result.verdict is Verdict.FAILURE]
+        failed = [result for result in failed if result.verdict is ProbeVerdict.FAILURE]
         assert [result.note for result in failed[:3]] == ["status 404"] * 3
         assert agent.messages("Unhealthy")[-1] == "Readiness probe failed: HTTP probe failed with statuscode: 404"
 
@@ -253,7 +253,7 @@ async def test_a_tcp_liveness_restarts_what_does_not_listen_any_more(connection:
         await agent.run_in(one, "killall httpd")
         await agent.until(lambda: agent.starts(one) == 2)
         of_first = [result for result in agent.last(one, LIVENESS) if result.instance == first]
-        failed = [result for result in of_first[-3:] if result.verdict is Verdict.FAILURE]
+        failed = [result for result in of_first[-3:] if result.verdict is ProbeVerdict.FAILURE]
         assert len(failed) == 2, "exactly the threshold, then the probe rests until the next instance"
         assert "connect: connection refused" in failed[0].note
         assert agent.messages("Killing") == ["Container main failed liveness probe, will be restarted"]

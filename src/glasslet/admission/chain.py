@@ -18,7 +18,7 @@ from glasslet.api.quantity import Quantity
 from glasslet.exchange.admission import Admitted, Rejected
 
 
-class Devices(Protocol):
+class DeviceClaims(Protocol):
     """Devices of device plugins (`devices`)."""
 
     def claim(self, pod: Pod, others: Sequence[Pod]) -> Rejected | None:
@@ -42,7 +42,7 @@ class PodAdmission:
         allocatable: Callable[[], Mapping[str, Quantity]],
         before: Sequence[Rule] = (),
         after: Sequence[Rule] = (),
-        devices: Devices | None = None,
+        devices: DeviceClaims | None = None,
     ) -> None:
         self._node = node
         self._allocatable = allocatable

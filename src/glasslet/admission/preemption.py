@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from glasslet.admission.amounts import requested
-from glasslet.admission.resources import PODS
+from glasslet.admission.resources import PODS, requested
 from glasslet.api.pod import Pod
 from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, qos_class
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from glasslet.admission.amounts import counted, requested
 from glasslet.admission.candidate import Candidate
+from glasslet.api.pod import Pod
+from glasslet.api.quantity import ZERO, Quantity
 from glasslet.exchange.admission import Rejected
+from glasslet.podspec.pod_level import pod_requests
 
 PODS = "pods"
 _FIRST = ("cpu", "memory", "ephemeral-storage")
@@ -38,6 +40,19 @@ def shortages(candidate: Candidate) -> tuple[Shortage, ...]:
     """All of them: pods, cpu, memory, ephemeral-storage, then the others by name. Extended resources that the node does
     not list are those of the whole cluster: not checked here."""
     return tuple(_shortages(candidate))
+
+
+def requested(pod: Pod) -> dict[str, int]:
+    """The pod's requests with its overhead, by resource."""
+    total = pod_requests(pod)
+    for name, quantity in pod.spec.overhead.items():
+        total[name] = total.get(name, ZERO) + quantity
+    return {name: counted(name, amount) for name, amount in total.items()}
+
+
+def counted(resource: str, quantity: Quantity) -> int:
+    """A quantity as a whole number, rounded up."""
+    return quantity.milli_value() if resource == "cpu" else quantity.value()
 
 
 def _shortages(candidate: Candidate) -> Iterator[Shortage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from glasslet.admission.app_armor import app_armor_rule
-from glasslet.admission.chain import Devices, PodAdmission
+from glasslet.admission.chain import DeviceClaims, PodAdmission
 from glasslet.admission.pod_features import pod_level_resources_rule
 from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
@@ -20,7 +20,7 @@ from glasslet.pods.collaborators import Admit
 
 
 def build_admission(
-    foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node], devices: Devices | None = None
+    foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node], devices: DeviceClaims | None = None
 ) -> PodAdmission:
     """`node`: the node as last known; `initial`: as it would register, for a node object that says nothing yet of what
     pods may have."""

@@ -24,7 +24,7 @@ from glasslet.podspec.errors import container_error
 from glasslet.podspec.service_environment import service_environment
 
 
-class Objects(Protocol):
+class ConfigurationObjects(Protocol):
     """ConfigMaps and Secrets (`kubeapi.objects.pod_objects`). Both raise APIError."""
 
     async def secret(self, namespace: str, name: str) -> Secret: ...
@@ -60,7 +60,7 @@ UNRESOLVED = ResolvedEnvironment(resolved=False)
 class ObjectEnvironment:
     """Reads what a container's environment refers to."""
 
-    def __init__(self, *, objects: Objects, services: ServiceList) -> None:
+    def __init__(self, *, objects: ConfigurationObjects, services: ServiceList) -> None:
         self._objects = objects
         self._services = services
 

@@ -7,7 +7,7 @@ import ipaddress
 from msgspec import Struct
 
 from glasslet.api.container import Container
-from glasslet.probes.results import Parts, Verdict
+from glasslet.probes.results import Parts, ProbeVerdict
 
 READ_BYTES = 10 * 1024
 """Of a body or a command's output; more is not read (probe.body)."""
@@ -15,12 +15,12 @@ USER_AGENT = "kube-probe/1.34"
 _PORT_DIGITS = 10
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ProbeAnswer(Struct, frozen=True, kw_only=True):
     """`output`: what the event tells, in the Go kubelet's words. `brief`: the same in short for records, without what a
     container said or a URL holds: there may be secrets in it. `error`: why it could not be run; then it is tried again,
     and does not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
 
-    verdict: Verdict
+    verdict: ProbeVerdict
     output: str = ""
     brief: str = ""
     error: str = ""

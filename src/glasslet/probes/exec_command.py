@@ -7,8 +7,8 @@ from glasslet.api.lifecycle import ExecAction
 from glasslet.api.object import ContainerID
 from glasslet.config.duration import Duration
 from glasslet.podspec.expansion import TooLong, expand_all
-from glasslet.probes.answer import READ_BYTES, Answer, Unprobeable
-from glasslet.probes.results import Verdict
+from glasslet.probes.answer import READ_BYTES, ProbeAnswer, Unprobeable
+from glasslet.probes.results import ProbeVerdict
 from glasslet.runtime.errors import ExecTimeout, RuntimeCallError, RuntimeTimeout, rpc_words
 from glasslet.runtime.protocols import RuntimeService
 
@@ -24,20 +24,20 @@ def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
 
 async def probe_exec(
     runtime: RuntimeService, instance: ContainerID, command: tuple[str, ...], *, timeout: float, timeout_fails: bool
-) -> Answer:
+) -> ProbeAnswer:
     """Runs the command; the runtime ends it after `timeout` seconds, which fails or is an error."""
     try:
         result = await runtime.exec_sync(instance, command, timeout)
     except (ExecTimeout, RuntimeTimeout):
         output = f'command timed out: "{" ".join(command)}" timed out after {go_seconds(timeout)}'
         if not timeout_fails:
-            return Answer(verdict=Verdict.UNKNOWN, error=output)
-        return Answer(verdict=Verdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
+            return ProbeAnswer(verdict=ProbeVerdict.UNKNOWN, error=output)
+        return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
     except RuntimeCallError as error:
-        return Answer(verdict=Verdict.UNKNOWN, error=rpc_words(error))
+        return ProbeAnswer(verdict=ProbeVerdict.UNKNOWN, error=rpc_words(error))
     output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
-    verdict = Verdict.SUCCESS if result.exit_code == 0 else Verdict.FAILURE
-    return Answer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
+    verdict = ProbeVerdict.SUCCESS if result.exit_code == 0 else ProbeVerdict.FAILURE
+    return ProbeAnswer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
 
 
 def go_seconds(seconds: float) -> str:

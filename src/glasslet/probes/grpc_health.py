@@ -6,11 +6,11 @@ import asyncio
 import math
 import socket
 
-from glasslet.probes.answer import USER_AGENT, Answer, join_host_port
+from glasslet.probes.answer import USER_AGENT, ProbeAnswer, join_host_port
 from glasslet.probes.connection import Connection, ConnectionFailed, Stopwatch, connect
 from glasslet.probes.exec_command import go_seconds
 from glasslet.probes.grpc_call import OK, UNAVAILABLE, UNIMPLEMENTED, Answered, NotHTTP2, UnaryCall
-from glasslet.probes.results import Verdict
+from glasslet.probes.results import ProbeVerdict
 from glasslet.runtime.errors import in_rpc_words
 
 _CHECK = "/grpc.health.v1.Health/Check"
@@ -25,7 +25,7 @@ _PAUSE_FIRST = 0.1
 """Seconds before connecting is tried again, within the time of one probe; doubles."""
 
 
-async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> Answer:
+async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> ProbeAnswer:
     """One health check within `timeout` seconds, connecting included."""
     check = _Check(host, port)
     try:
@@ -43,7 +43,7 @@ async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> A
         return _failed(f"error: health rpc probe failed: {in_rpc_words('INTERNAL', str(error))}", check)
     if status != _SERVING:
         return _failed(f'service unhealthy (responded with "{_STATUSES.get(status, str(status))}")', check)
-    return Answer(verdict=Verdict.SUCCESS, brief="service healthy", parts=check.watch.parts)
+    return ProbeAnswer(verdict=ProbeVerdict.SUCCESS, brief="service healthy", parts=check.watch.parts)
 
 
 class _Check:
@@ -160,8 +160,10 @@ def _read_varint(message: bytes, at: int) -> tuple[int, int]:
     raise ValueError("no health answer")
 
 
-def _failed(output: str, check: _Check, *, timed_out: bool = False) -> Answer:
-    return Answer(verdict=Verdict.FAILURE, output=output, brief=output, timed_out=timed_out, parts=check.watch.parts)
+def _failed(output: str, check: _Check, *, timed_out: bool = False) -> ProbeAnswer:
+    return ProbeAnswer(
+        verdict=ProbeVerdict.FAILURE, output=output, brief=output, timed_out=timed_out, parts=check.watch.parts
+    )
 
 
 def _in_words(answered: Answered) -> str:

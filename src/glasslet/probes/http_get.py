@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from glasslet.api.lifecycle import HTTPGetAction
-from glasslet.probes.answer import READ_BYTES, Answer
+from glasslet.probes.answer import READ_BYTES, ProbeAnswer
 from glasslet.probes.connection import Connection, ConnectionFailed, Resolve, Stopwatch, connect, secure
 from glasslet.probes.connection import close as close_socket
 from glasslet.probes.http_request import (
@@ -19,7 +19,7 @@ from glasslet.probes.http_request import (
     with_referer,
 )
 from glasslet.probes.http_response import BadResponse, Head, ResponseReader
-from glasslet.probes.results import Verdict
+from glasslet.probes.results import ProbeVerdict
 
 REQUESTS = 10
 """probe.redirects: the answer to the tenth request must not be another redirect."""
@@ -28,7 +28,7 @@ _TOO_LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting h
 _BODY_TOO_LATE = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 
 
-async def probe_http(action: HTTPGetAction, *, host: str, port: int, timeout: float, resolve: Resolve) -> Answer:
+async def probe_http(action: HTTPGetAction, *, host: str, port: int, timeout: float, resolve: Resolve) -> ProbeAnswer:
     """One GET, redirects on the same host followed, within `timeout` seconds. Raises Unprobeable."""
     exchange = _Exchange(probe_url(action, host, port), probe_headers(action.http_headers), resolve)
     try:
@@ -53,7 +53,7 @@ class _Exchange:
         self._connection: Connection | None = None
         self._watch = Stopwatch()
 
-    async def run(self) -> Answer:
+    async def run(self) -> ProbeAnswer:
         """The answer; everything that goes wrong before a head is there is a failure."""
         for number in range(1, REQUESTS + 1):
             try:
@@ -69,11 +69,11 @@ class _Exchange:
             self._go_to(follow, head.headers["location"])
         raise AssertionError("unreachable")
 
-    def timed_out(self) -> Answer:
+    def timed_out(self) -> ProbeAnswer:
         """Time is over: without a head a failure, while the body comes something that does not count."""
         if self._head is None:
             return self._failed(_TOO_LATE, timed_out=True)
-        return Answer(verdict=Verdict.FAILURE, error=_BODY_TOO_LATE, timed_out=True, parts=self._watch.parts)
+        return ProbeAnswer(verdict=ProbeVerdict.FAILURE, error=_BODY_TOO_LATE, timed_out=True, parts=self._watch.parts)
 
     def close(self) -> None:
         """Lets go of the connection."""
@@ -116,22 +116,24 @@ class _Exchange:
         self._headers = with_referer(self._headers, self._url, url)
         self._url = url
 
-    async def _judge(self, reader: ResponseReader, head: Head) -> Answer:
+    async def _judge(self, reader: ResponseReader, head: Head) -> ProbeAnswer:
         try:
             body = await reader.body(head, READ_BYTES)
         except (ConnectionFailed, BadResponse) as error:
-            return Answer(verdict=Verdict.FAILURE, error=str(error), parts=self._watch.parts)
+            return ProbeAnswer(verdict=ProbeVerdict.FAILURE, error=str(error), parts=self._watch.parts)
         brief = f"status {head.status}"
         if not 200 <= head.status < 400:
             # Never the body: it may hold what not everybody who sees events should.
             output = f"HTTP probe failed with statuscode: {head.status}"
-            return Answer(verdict=Verdict.FAILURE, output=output, brief=brief, parts=self._watch.parts)
+            return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=output, brief=brief, parts=self._watch.parts)
         if head.status >= 300:
             output = f"Probe terminated redirects, Response body: {body.decode(errors='replace')}"
-            return Answer(verdict=Verdict.WARNING, output=output, brief=brief, parts=self._watch.parts)
-        return Answer(verdict=Verdict.SUCCESS, brief=brief, parts=self._watch.parts)
+            return ProbeAnswer(verdict=ProbeVerdict.WARNING, output=output, brief=brief, parts=self._watch.parts)
+        return ProbeAnswer(verdict=ProbeVerdict.SUCCESS, brief=brief, parts=self._watch.parts)
 
-    def _failed(self, why: str, *, timed_out: bool = False) -> Answer:
+    def _failed(self, why: str, *, timed_out: bool = False) -> ProbeAnswer:
         output = f'Get "{self._url}": {why}'
         brief = "no answer in time" if timed_out else why
-        return Answer(verdict=Verdict.FAILURE, output=output, brief=brief, timed_out=timed_out, parts=self._watch.parts)
+        return ProbeAnswer(
+            verdict=ProbeVerdict.FAILURE, output=output, brief=brief, timed_out=timed_out, parts=self._watch.parts
+        )

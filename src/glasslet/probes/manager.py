@@ -28,12 +28,12 @@ from glasslet.exchange.facts import ProbeOutcome, StatusFacts
 from glasslet.probes.kinds import ProbeKind
 from glasslet.probes.prober import Probing
 from glasslet.probes.results import ProbeResult, ProbeResults
-from glasslet.probes.wanted import LOOPBACK, Key, Target, instances, kinds_of, may_begin, target_of, wanted_probes
+from glasslet.probes.wanted import LOOPBACK, Key, ProbeTarget, instances, kinds_of, may_begin, target_of, wanted_probes
 from glasslet.probes.worker import ProbeReport, ProbeServices, ProbeWorker
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 
-class Memory(Protocol):
+class RecalledOutcomes(Protocol):
     """What an earlier run of the agent knew (`probes.memory`)."""
 
     def recall(self, instance: ContainerID) -> ProbeOutcome: ...
@@ -48,7 +48,7 @@ class ProbeManager:
         *,
         probing: Probing,
         results: ProbeResults,
-        memory: Memory,
+        memory: RecalledOutcomes,
         report: ProbeReport,
         on_change: Callable[[PodRef], None],
         node_ip: str = LOOPBACK,
@@ -138,7 +138,7 @@ class ProbeManager:
             self._results.forget(ref.uid)
             self._memory.changed()
 
-    def _inform(self, worker: ProbeWorker, key: Key, target: Target, ref: PodRef) -> None:
+    def _inform(self, worker: ProbeWorker, key: Key, target: ProbeTarget, ref: PodRef) -> None:
         worker.look(target)
         if key.kind is not ProbeKind.READINESS or target.instance is None:
             return

@@ -8,6 +8,7 @@ import logging
 import traceback
 from collections.abc import AsyncIterator
 from time import perf_counter
+from types import TracebackType
 from typing import Protocol
 
 from msgspec import Struct
@@ -15,10 +16,9 @@ from msgspec import Struct
 from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.object import ContainerID
-from glasslet.probes.answer import Answer, Unprobeable, port_number
-from glasslet.probes.connection import Resolve
-from glasslet.probes.lateness import Lateness
-from glasslet.probes.results import Verdict
+from glasslet.probes.answer import ProbeAnswer, Unprobeable, join_host_port, port_number
+from glasslet.probes.connection import ConnectionFailed, Resolve, Stopwatch, close, connect
+from glasslet.probes.results import ProbeVerdict
 from glasslet.probes.schedule import timing_of
 from glasslet.probes.settings import ProbeSettings
 from glasslet.record.recorder import Recorder
@@ -32,9 +32,11 @@ TRIES = 3
 _LATE_SHARE = 0.25
 """Of the time limit: standing still for less cannot be why a probe failed that had the rest to answer."""
 _STEPS = 20
+TOLERANCE = 0.02
+"""Seconds; a loop is always a little late."""
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class ProbeSubject(Struct, frozen=True, kw_only=True):
     """What is probed. `host`: the pod's IP, or the node's for pods on its network; "" while there is none."""
 
     container: Container
@@ -45,7 +47,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 class Tried(Struct, frozen=True, kw_only=True):
     """The answer that counts. `total`: seconds for all tries; `stalled`: for which the agent stood still."""
 
-    answer: Answer
+    answer: ProbeAnswer
     tries: int
     total: float
     stalled: float
@@ -54,7 +56,41 @@ class Tried(Struct, frozen=True, kw_only=True):
 class Probing(Protocol):
     """Runs a probe once, in the sense of its schedule."""
 
-    async def __call__(self, probe: Probe, subject: Subject) -> Tried: ...
+    async def __call__(self, probe: Probe, subject: ProbeSubject) -> Tried: ...
+
+
+class Lateness:
+    """Sums in `seconds` how late the loop woke a timer that ticks while the body runs. A body shorter than `step`
+    seconds costs one timer that is never reached."""
+
+    def __init__(self, step: float) -> None:
+        self.seconds = 0.0
+        self._step = step
+        self._loop = asyncio.get_running_loop()
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> Lateness:
+        self._next()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._add()
+
+    def _next(self) -> None:
+        self._due = self._loop.time() + self._step
+        self._timer = self._loop.call_at(self._due, self._tick)
+
+    def _tick(self) -> None:
+        self._add()
+        self._next()
+
+    def _add(self) -> None:
+        late = self._loop.time() - self._due
+        if late > TOLERANCE:
+            self.seconds += late
 
 
 class Prober:
@@ -69,7 +105,7 @@ class Prober:
         self._settings = settings
         self._places = asyncio.Semaphore(settings.exec_at_once) if settings.exec_at_once else None
 
-    async def __call__(self, probe: Probe, subject: Subject) -> Tried:
+    async def __call__(self, probe: Probe, subject: ProbeSubject) -> Tried:
         """Up to three tries."""
         timeout = timing_of(probe).timeout
         began = perf_counter()
@@ -86,20 +122,22 @@ class Prober:
             if late:
                 self._recorder.decided("probe again: the agent itself was late", late_s=round(lateness.seconds, 3))
 
-    async def _try(self, probe: Probe, subject: Subject, timeout: float) -> Answer:
+    async def _try(self, probe: Probe, subject: ProbeSubject, timeout: float) -> ProbeAnswer:
         try:
             return await self._handler(probe, subject, timeout)
         except Unprobeable as error:
-            return Answer(verdict=Verdict.UNKNOWN, error=str(error))
+            return ProbeAnswer(verdict=ProbeVerdict.UNKNOWN, error=str(error))
         except Exception as error:
             # A probe that cannot read an answer has failed. The error's text may quote the answer, so only its type and
             # its place are shown.
             name = type(error).__name__
             place = traceback.extract_tb(error.__traceback__)[-1]
             logger.error("probe broke off", extra={"error": name, "place": f"{place.filename}:{place.lineno}"})
-            return Answer(verdict=Verdict.FAILURE, output=f"probe broke off: {name}", brief=f"broke off: {name}")
+            return ProbeAnswer(
+                verdict=ProbeVerdict.FAILURE, output=f"probe broke off: {name}", brief=f"broke off: {name}"
+            )
 
-    async def _handler(self, probe: Probe, subject: Subject, timeout: float) -> Answer:
+    async def _handler(self, probe: Probe, subject: ProbeSubject, timeout: float) -> ProbeAnswer:
         if probe.exec is not None:
             from glasslet.probes.exec_command import probe_command, probe_exec
 
@@ -113,8 +151,6 @@ class Prober:
             host, port = _host(http.host, subject), port_number(http.port, subject.container)
             return await probe_http(http, host=host, port=port, timeout=timeout, resolve=self._resolve)
         if (tcp := probe.tcp_socket) is not None:
-            from glasslet.probes.tcp_socket import probe_tcp
-
             host, port = _host(tcp.host, subject), port_number(tcp.port, subject.container)
             return await probe_tcp(host, port, timeout=timeout, resolve=self._resolve)
         if (grpc := probe.grpc) is not None:
@@ -138,7 +174,22 @@ class Prober:
             self._places.release()
 
 
-def _host(own: str, subject: Subject) -> str:
+async def probe_tcp(host: str, port: int, *, timeout: float, resolve: Resolve) -> ProbeAnswer:
+    """One connection within `timeout` seconds, closed at once."""
+    watch = Stopwatch()
+    try:
+        async with asyncio.timeout(timeout):
+            sock = await connect(host, port, resolve=resolve, watch=watch)
+    except TimeoutError:
+        output = f"dial tcp {join_host_port(host, port)}: i/o timeout"
+        return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=output, brief=output, timed_out=True, parts=watch.parts)
+    except ConnectionFailed as error:
+        return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=str(error), brief=str(error), parts=watch.parts)
+    close(sock)
+    return ProbeAnswer(verdict=ProbeVerdict.SUCCESS, brief="connected", parts=watch.parts)
+
+
+def _host(own: str, subject: ProbeSubject) -> str:
     host = own or subject.host
     if not host:
         raise Unprobeable("the pod has no IP address")

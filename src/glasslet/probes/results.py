@@ -23,7 +23,7 @@ SHOWN = 256
 """Characters of a note or an error that are kept."""
 
 
-class Verdict(StrEnum):
+class ProbeVerdict(StrEnum):
     """One result. A warning counts as a success; unknown does not count at all."""
 
     SUCCESS = "success"
@@ -50,7 +50,7 @@ class ProbeResult(Struct, frozen=True, kw_only=True):
     container: str
     instance: ContainerID
     began: datetime
-    verdict: Verdict
+    verdict: ProbeVerdict
     note: str = ""
     error: str = ""
     parts: Parts = Parts()

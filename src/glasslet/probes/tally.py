@@ -8,7 +8,7 @@ from glasslet.api.lifecycle import Probe
 from glasslet.probes.kinds import ProbeKind
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class ProbeTally(Struct, frozen=True, kw_only=True):
     """The last result and how often it came in a row. It belongs to the probe, not to the instance: as in the Go
     kubelet a run goes on when the container is started anew."""
 
@@ -17,26 +17,26 @@ class Tally(Struct, frozen=True, kw_only=True):
     on_hold: bool = False
     """No more probing before there is another instance."""
 
-    def resumed(self) -> Tally:
+    def resumed(self) -> ProbeTally:
         """There is another instance."""
-        return Tally(passed=self.passed, run=self.run)
+        return ProbeTally(passed=self.passed, run=self.run)
 
 
 class Counted(Struct, frozen=True):
     """`state`: what the probe says from now on, None when that stays as it is."""
 
-    tally: Tally
+    tally: ProbeTally
     state: bool | None = None
 
 
-def count(tally: Tally, passed: bool, kind: ProbeKind, probe: Probe) -> Counted:
+def count(tally: ProbeTally, passed: bool, kind: ProbeKind, probe: Probe) -> Counted:
     """Takes in one result."""
     run = tally.run + 1 if tally.passed is passed else 1
     if run < threshold(probe, passed=passed):
-        return Counted(Tally(passed=passed, run=run))
+        return Counted(ProbeTally(passed=passed, run=run))
     if kind is ProbeKind.STARTUP or (kind is ProbeKind.LIVENESS and not passed):
-        return Counted(Tally(passed=passed, run=0, on_hold=True), passed)
-    return Counted(Tally(passed=passed, run=run), passed)
+        return Counted(ProbeTally(passed=passed, run=0, on_hold=True), passed)
+    return Counted(ProbeTally(passed=passed, run=run), passed)
 
 
 def threshold(probe: Probe, *, passed: bool) -> int:

@@ -36,7 +36,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     list_name: str
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class ProbeTarget(Struct, frozen=True, kw_only=True):
     """What there is of the container. `instance` None: nothing yet. `since`: when it started, in whole seconds.
     `started`: its startup probe passed, or it has none."""
 
@@ -85,15 +85,15 @@ def may_begin(facts: StatusFacts) -> bool:
     return not facts.terminating and facts.observed is not None and bool(facts.observed.sandboxes)
 
 
-def target_of(facts: StatusFacts, status: PodStatus, container: str, node_ip: str) -> Target:
+def target_of(facts: StatusFacts, status: PodStatus, container: str, node_ip: str) -> ProbeTarget:
     """What a probe of that container is to know. Pods on the node's network are probed where their status says they
     are, or at `node_ip` where it says nothing."""
     newest = facts.observed.newest(container) if facts.observed else None
     shown = _shown(status, container)
     if newest is None or shown is None:
-        return Target()
+        return ProbeTarget()
     running = newest.phase is ContainerPhase.RUNNING
-    return Target(
+    return ProbeTarget(
         instance=newest.id,
         running=running,
         started=running and shown.started is True,

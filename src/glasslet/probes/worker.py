@@ -20,11 +20,11 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.interruption import Interruptible
 from glasslet.probes.kinds import ProbeKind, in_words
-from glasslet.probes.prober import Probing, Subject, Tried
-from glasslet.probes.results import SHOWN, ProbeResult, ProbeResults, Verdict
+from glasslet.probes.prober import ProbeSubject, Probing, Tried
+from glasslet.probes.results import SHOWN, ProbeResult, ProbeResults, ProbeVerdict
 from glasslet.probes.schedule import Ticks, first_pause, probed_from, timing_of
-from glasslet.probes.tally import Tally, count, threshold
-from glasslet.probes.wanted import Target, Wanted
+from glasslet.probes.tally import ProbeTally, count, threshold
+from glasslet.probes.wanted import ProbeTarget, Wanted
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.stations import Station, WaitKind
 
@@ -34,10 +34,10 @@ WARNING = "Warning"
 UNHEALTHY = "Unhealthy"
 PROBE_WARNING = "ProbeWarning"
 _NOTED = 80
-_NOTHING = Target()
+_NOTHING = ProbeTarget()
 
 
-class EventSink(Protocol):
+class ProbeEvents(Protocol):
     """Takes events of pods."""
 
     def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None: ...
@@ -55,7 +55,7 @@ class ProbeReport:
     """Where probes tell what they find."""
 
     recorder: Recorder
-    events: EventSink
+    events: ProbeEvents
     metrics: Figures
     clock: Clock
 
@@ -91,7 +91,7 @@ class ProbeWorker:
         self._probed_from = 0.0
         self._free_since = 0.0
         self._ticks = Ticks(0.0, self._timing.period)
-        self._tally = Tally()
+        self._tally = ProbeTally()
         self._said = ""
         self._triggered = False
         self._stopped = False
@@ -106,7 +106,7 @@ class ProbeWorker:
 
     # -- called by the manager -----------------------------------------------------------------------------------------
 
-    def look(self, target: Target) -> None:
+    def look(self, target: ProbeTarget) -> None:
         """What is known of the container now."""
         old, self._target = self._target, target
         if target == old:
@@ -198,11 +198,11 @@ class ProbeWorker:
     async def _run_probe(self, late: float) -> None:
         target, began = self._target, self._clock.now()
         assert target.instance is not None
-        subject = Subject(container=self._container, instance=target.instance, host=target.host)
+        subject = ProbeSubject(container=self._container, instance=target.instance, host=target.host)
         with self._report.recorder.wait(WaitKind.PROBE, on=f"{self._name} to answer"):
             tried = await self._services.probing(self._probe, subject)
         answer = tried.answer
-        passed = answer.verdict in (Verdict.SUCCESS, Verdict.WARNING)
+        passed = answer.verdict in (ProbeVerdict.SUCCESS, ProbeVerdict.WARNING)
         self._services.results.add(
             self.ref,
             ProbeResult(
@@ -233,14 +233,14 @@ class ProbeWorker:
         if answer.error:
             text = f"{kind} probe errored and resulted in {answer.verdict.value} state: {answer.error}"
             self._report.events(self.ref, WARNING, UNHEALTHY, text, self._field_path)
-        elif answer.verdict is Verdict.FAILURE:
+        elif answer.verdict is ProbeVerdict.FAILURE:
             text = f"{kind} probe failed: {answer.output}"
             self._report.events(self.ref, WARNING, UNHEALTHY, text, self._field_path)
-        elif answer.verdict is Verdict.WARNING:
+        elif answer.verdict is ProbeVerdict.WARNING:
             text = f"{kind} probe warning: {answer.output}"
             self._report.events(self.ref, WARNING, PROBE_WARNING, text, self._field_path)
 
-    def _take(self, target: Target, tried: Tried, *, passed: bool) -> None:
+    def _take(self, target: ProbeTarget, tried: Tried, *, passed: bool) -> None:
         """Counts the result, and tells when the probe's state changes by it."""
         assert target.instance is not None
         counted = count(self._tally, passed, self.kind, self._probe)

@@ -26,7 +26,7 @@ from glasslet.api.pod_status import (
 )
 from glasslet.glass.stuck import Stuck
 from glasslet.probes.kinds import ProbeKind
-from glasslet.probes.results import Parts, ProbeResult, Verdict
+from glasslet.probes.results import Parts, ProbeResult, ProbeVerdict
 from glasslet.record.milestones import READY
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
@@ -156,9 +156,9 @@ async def test_describe_and_waits_and_tasks_answer(agent: FakeAgent, web: FakeSe
 async def test_describe_shows_the_last_results_of_each_probe(agent: FakeAgent, web: FakeSeenPod) -> None:
     readiness = ProbeResult(
         kind=ProbeKind.READINESS, container="main", instance=ContainerID("c1"), began=datetime(2026, 1, 1, tzinfo=UTC),
-        verdict=Verdict.SUCCESS, note="status 200", total=0.0031, parts=Parts(connect=0.0002, first_byte=0.0027),
+        verdict=ProbeVerdict.SUCCESS, note="status 200", total=0.0031, parts=Parts(connect=0.0002, first_byte=0.0027),
     )  # fmt: skip
-    late = replace(readiness, verdict=Verdict.FAILURE, note="status 503", late=0.25)
+    late = replace(readiness, verdict=ProbeVerdict.FAILURE, note="status 503", late=0.25)
     liveness = replace(readiness, kind=ProbeKind.LIVENESS, note="connected", parts=Parts(connect=0.0002))
     agent.source.probe_results = (*[readiness] * 9, late, liveness)
     text = (await glasslet(agent.root_dir, "describe", "web")).out

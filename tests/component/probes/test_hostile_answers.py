@@ -16,8 +16,8 @@ from glasslet.probes.connection import Resolve
 from glasslet.probes.grpc_call import frame
 from glasslet.probes.hpack import encode_header
 from glasslet.probes.names import NameResolver
-from glasslet.probes.prober import Prober, Subject, Tried
-from glasslet.probes.results import Verdict
+from glasslet.probes.prober import Prober, ProbeSubject, Tried
+from glasslet.probes.results import ProbeVerdict
 from glasslet.probes.settings import ProbeSettings
 from glasslet.record.store import Record
 from tests.builders.pod import container
@@ -36,7 +36,7 @@ async def probed(probe: Probe, host: str = LOOPBACK, resolve: Resolve | None = N
         recorder=Record(),
         settings=ProbeSettings(),
     )
-    return await prober(probe, Subject(container=container(), instance=ContainerID("1"), host=host))
+    return await prober(probe, ProbeSubject(container=container(), instance=ContainerID("1"), host=host))
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ def header_block(name: bytes, value: bytes, *, end: bool = True) -> bytes:
 async def test_an_http_answer_that_cannot_be_read_is_a_failure(answer: bytes, reason: str) -> None:
     async with saying(answer) as port:
         answered = (await probed(Probe(http_get=HTTPGetAction(port=port), timeout_seconds=5))).answer
-    assert (answered.verdict, answered.error) == (Verdict.FAILURE, "")
+    assert (answered.verdict, answered.error) == (ProbeVerdict.FAILURE, "")
     assert reason in answered.output
 
 
@@ -91,7 +91,7 @@ async def test_an_http_answer_that_cannot_be_read_is_a_failure(answer: bytes, re
 async def test_a_grpc_answer_that_cannot_be_read_is_a_failure(frames: bytes, reason: str) -> None:
     async with saying(SETTINGS, frames) as port:
         answered = (await probed(Probe(grpc=GRPCAction(port=port), timeout_seconds=5))).answer
-    assert (answered.verdict, answered.error) == (Verdict.FAILURE, "")
+    assert (answered.verdict, answered.error) == (ProbeVerdict.FAILURE, "")
     assert reason in answered.output
 
 
@@ -104,7 +104,7 @@ async def test_a_host_that_cannot_be_a_host_is_a_failure(host: str, scheme: str)
     tcp = Probe(tcp_socket=TCPSocketAction(port=1, host=host), timeout_seconds=5)
     for probe in (http, tcp):
         answered = (await probed(probe)).answer
-        assert (answered.verdict, answered.error) == (Verdict.FAILURE, "")
+        assert (answered.verdict, answered.error) == (ProbeVerdict.FAILURE, "")
         assert "dial tcp" in answered.output
 
 
@@ -115,7 +115,7 @@ async def test_a_name_that_tls_refuses_is_a_failure() -> None:
     async with saying(b"") as port:
         probe = Probe(http_get=HTTPGetAction(port=port, host="a..b", scheme="HTTPS"), timeout_seconds=5)
         answered = (await probed(probe, resolve=anywhere)).answer
-    assert (answered.verdict, answered.error) == (Verdict.FAILURE, "")
+    assert (answered.verdict, answered.error) == (ProbeVerdict.FAILURE, "")
     assert "cannot be a server name" in answered.output
 
 
@@ -130,7 +130,7 @@ async def test_an_error_that_nobody_thought_of_is_a_failure_whose_text_stays_sec
         raise ZeroDivisionError("s3cret")
 
     tried = await probed(Probe(tcp_socket=TCPSocketAction(port=1, host="a.test")), resolve=broken)
-    assert (tried.answer.verdict, tried.answer.error) == (Verdict.FAILURE, "")
+    assert (tried.answer.verdict, tried.answer.error) == (ProbeVerdict.FAILURE, "")
     assert tried.answer.output == "probe broke off: ZeroDivisionError"
 
 
@@ -142,5 +142,5 @@ async def test_a_server_that_resets_the_connection_is_a_failure() -> None:
 
     async with listening(handle) as port:
         for probe in (HTTPGetAction(port=port), HTTPGetAction(port=port, scheme="HTTPS")):
-            assert (await probed(Probe(http_get=probe, timeout_seconds=5))).answer.verdict is Verdict.FAILURE
-        assert (await probed(Probe(grpc=GRPCAction(port=port)))).answer.verdict is Verdict.FAILURE
+            assert (await probed(Probe(http_get=probe, timeout_seconds=5))).answer.verdict is ProbeVerdict.FAILURE
+        assert (await probed(Probe(grpc=GRPCAction(port=port)))).answer.verdict is ProbeVerdict.FAILURE

@@ -12,7 +12,7 @@ import grpc.aio
 import pytest
 
 from glasslet.probes.grpc_health import encode_service, probe_grpc
-from glasslet.probes.results import Verdict
+from glasslet.probes.results import ProbeVerdict
 from tests.fakes.agent import free_port
 from tests.fakes.loopback_server import LOOPBACK, listening
 
@@ -58,7 +58,7 @@ async def test_a_serving_server_passes() -> None:
     health = Health(_=1)
     async with serving(health) as port:
         answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
-    assert answer.verdict is Verdict.SUCCESS
+    assert answer.verdict is ProbeVerdict.SUCCESS
     assert health.asked[0]["user-agent"] == "kube-probe/1.34"
     assert answer.parts.connect is not None
     assert answer.parts.first_byte is not None
@@ -68,13 +68,13 @@ async def test_a_serving_server_passes() -> None:
 async def test_any_other_status_fails(status: int, name: str) -> None:
     async with serving(Health(_=status)) as port:
         answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output == f'service unhealthy (responded with "{name}")'
 
 
 async def test_the_service_is_asked_for_by_its_name() -> None:
     async with serving(Health(_=2, db=1)) as port:
-        assert (await probe_grpc(LOOPBACK, port, "db", timeout=60)).verdict is Verdict.SUCCESS
+        assert (await probe_grpc(LOOPBACK, port, "db", timeout=60)).verdict is ProbeVerdict.SUCCESS
         unknown = await probe_grpc(LOOPBACK, port, "web", timeout=60)
     assert unknown.output == "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service"
 
@@ -83,7 +83,7 @@ async def test_a_server_without_the_health_protocol_fails() -> None:
     # "unimplemented and not connected = failure"
     async with serving() as port:
         answer = await probe_grpc(LOOPBACK, port, "", timeout=60)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output.startswith(
         "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): "
     )
@@ -94,7 +94,7 @@ async def test_nobody_listens() -> None:
         sock.bind((LOOPBACK, 0))
         port = sock.getsockname()[1]
         answer = await probe_grpc(LOOPBACK, port, "", timeout=1)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output == (
         f'timeout: failed to connect service "127.0.0.1:{port}" within 1s: context deadline exceeded'
     )
@@ -110,8 +110,8 @@ async def test_a_server_that_does_not_answer_in_time_fails() -> None:
 async def test_each_probe_connects_anew() -> None:
     """A server that came back is noticed at once, one that cannot take connections any more as well."""
     async with serving(Health(_=1)) as port:
-        assert (await probe_grpc(LOOPBACK, port, "", timeout=60)).verdict is Verdict.SUCCESS
-    assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is Verdict.FAILURE
+        assert (await probe_grpc(LOOPBACK, port, "", timeout=60)).verdict is ProbeVerdict.SUCCESS
+    assert (await probe_grpc(LOOPBACK, port, "", timeout=1)).verdict is ProbeVerdict.FAILURE
 
 
 async def test_something_else_than_grpc_is_no_connection() -> None:
@@ -121,7 +121,7 @@ async def test_something_else_than_grpc_is_no_connection() -> None:
 
     async with listening(web) as port:
         answer = await probe_grpc(LOOPBACK, port, "", timeout=1)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output.startswith(f'timeout: failed to connect service "127.0.0.1:{port}" within 1s')
 
 
@@ -133,6 +133,6 @@ async def test_a_server_that_comes_up_within_the_time_is_reached() -> None:
     server.add_generic_rpc_handlers([Health(_=1)])
     server.add_insecure_port(f"{LOOPBACK}:{port}")
     await server.start()
-    assert (await probing).verdict is Verdict.SUCCESS
+    assert (await probing).verdict is ProbeVerdict.SUCCESS
     await server.stop(0)
     await asyncio.sleep(0.1)

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from glasslet.api.lifecycle import HTTPGetAction, HTTPHeader
-from glasslet.probes.answer import Answer
+from glasslet.probes.answer import ProbeAnswer
 from glasslet.probes.connection import Stopwatch, close
 from glasslet.probes.connection import connect as connect_socket
 from glasslet.probes.http_get import probe_http
-from glasslet.probes.results import Verdict
-from glasslet.probes.tcp_socket import probe_tcp
+from glasslet.probes.prober import probe_tcp
+from glasslet.probes.results import ProbeVerdict
 from tests.builders.certificates import Authority
 from tests.fakes.loopback_server import LOOPBACK, listening
 
@@ -72,7 +72,7 @@ async def get(
     scheme: str = "HTTP",
     headers: Sequence[tuple[str, str]] = (),
     timeout: float = 60.0,
-) -> Answer:
+) -> ProbeAnswer:
     action = HTTPGetAction(
         path=path, port=port, scheme=scheme, http_headers=tuple(HTTPHeader(name=n, value=v) for n, v in headers)
     )
@@ -93,7 +93,7 @@ async def test_200_to_399_pass(number: int) -> None:
     # "200..399 success"
     async with serving(status(number)) as server:
         answer = await get(server.port)
-    assert answer.verdict is (Verdict.SUCCESS if number < 300 else Verdict.WARNING)
+    assert answer.verdict is (ProbeVerdict.SUCCESS if number < 300 else ProbeVerdict.WARNING)
     assert answer.brief == f"status {number}"
 
 
@@ -102,7 +102,7 @@ async def test_all_other_answers_fail_and_their_body_is_not_told(number: int) ->
     # "HTTP failure text `HTTP probe failed with statuscode: <n>`"
     async with serving(status(number, b"password=secret")) as server:
         answer = await get(server.port)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output == f"HTTP probe failed with statuscode: {number}"
 
 
@@ -118,7 +118,7 @@ async def test_proxies_of_the_node_are_not_asked(monkeypatch: pytest.MonkeyPatch
     # "no proxy"
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with serving(status(200)) as server:
-        assert (await get(server.port)).verdict is Verdict.SUCCESS
+        assert (await get(server.port)).verdict is ProbeVerdict.SUCCESS
 
 
 async def test_nobody_listens() -> None:
@@ -129,7 +129,7 @@ async def test_nobody_listens() -> None:
         answer = await get(port, "/ready?x=1")
     why = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
     assert answer.output == f'Get "http://127.0.0.1:{port}/ready?x=1": {why}'
-    assert (answer.verdict, answer.brief, answer.error) == (Verdict.FAILURE, why, "")
+    assert (answer.verdict, answer.brief, answer.error) == (ProbeVerdict.FAILURE, why, "")
 
 
 async def test_a_server_that_does_not_answer_in_time() -> None:
@@ -138,7 +138,7 @@ async def test_a_server_that_does_not_answer_in_time() -> None:
 
     async with listening(silent) as port:
         answer = await get(port, timeout=2.0)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.timed_out
     assert answer.output == (
         f'Get "http://127.0.0.1:{port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
@@ -152,14 +152,14 @@ async def test_a_body_that_does_not_come_is_an_error_not_a_failure() -> None:
 
     async with listening(half) as port:
         answer = await get(port, timeout=2.0)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.error.endswith("(Client.Timeout or context cancellation while reading body)")
 
 
 async def test_a_body_that_breaks_off_is_an_error_too() -> None:
     async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe") as server:
         answer = await get(server.port)
-    assert (answer.verdict, answer.error) == (Verdict.FAILURE, "unexpected EOF")
+    assert (answer.verdict, answer.error) == (ProbeVerdict.FAILURE, "unexpected EOF")
 
 
 async def test_an_endless_body_is_not_read_to_its_end() -> None:
@@ -174,7 +174,7 @@ async def test_an_endless_body_is_not_read_to_its_end() -> None:
             writer.close()
 
     async with listening(endless) as port:
-        assert (await get(port)).verdict is Verdict.SUCCESS
+        assert (await get(port)).verdict is ProbeVerdict.SUCCESS
 
 
 @pytest.mark.parametrize("number", [301, 302, 303, 307, 308])
@@ -182,7 +182,7 @@ async def test_redirects_on_the_same_host_are_followed(number: int) -> None:
     # "Up to 10 redirects on the same host"
     async with serving(redirect("/b?x=1", number), redirect("http://127.0.0.1:{port}/c"), status(200)) as server:
         answer = await get(server.port, "/a", headers=[("Host", "www.test"), ("X-Key", "k")])
-    assert answer.verdict is Verdict.SUCCESS
+    assert answer.verdict is ProbeVerdict.SUCCESS
     lines = [request.split("\r\n")[0] for request in server.requests]
     assert lines == ["GET /a HTTP/1.1", "GET /b?x=1 HTTP/1.1", "GET /c HTTP/1.1"]
     assert "Host: www.test\r\n" in server.requests[1], "a relative redirect keeps the host"
@@ -193,11 +193,11 @@ async def test_redirects_on_the_same_host_are_followed(number: int) -> None:
 async def test_the_answer_to_the_tenth_request_must_not_be_another_redirect() -> None:
     # "more = failure"
     async with serving(*[redirect("/again")] * 9, status(200)) as server:
-        assert (await get(server.port)).verdict is Verdict.SUCCESS
+        assert (await get(server.port)).verdict is ProbeVerdict.SUCCESS
     async with serving(redirect("/again")) as server:
         answer = await get(server.port)
         assert len(server.requests) == 10
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert answer.output == f'Get "http://127.0.0.1:{server.port}/again": stopped after 10 redirects'
 
 
@@ -207,14 +207,14 @@ async def test_a_redirect_to_another_host_passes_with_a_warning(location: str) -
     async with serving(status(302, b"moved", f"Location: {location}")) as server:
         answer = await get(server.port)
         assert len(server.requests) == 1
-    assert answer.verdict is Verdict.WARNING
+    assert answer.verdict is ProbeVerdict.WARNING
     assert answer.output == "Probe terminated redirects, Response body: moved"
 
 
 async def test_a_redirect_to_nowhere_fails() -> None:
     async with serving(redirect("http://[::1")) as server:
         answer = await get(server.port)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert 'failed to parse Location header "http://[::1"' in answer.output
 
 
@@ -223,7 +223,7 @@ async def test_a_redirect_may_lead_to_tls(tls: ssl.SSLContext) -> None:
         serving(status(200), tls=tls) as secure,
         serving(redirect(f"https://127.0.0.1:{secure.port}/")) as server,
     ):
-        assert (await get(server.port)).verdict is Verdict.SUCCESS
+        assert (await get(server.port)).verdict is ProbeVerdict.SUCCESS
         assert f"Referer: http://127.0.0.1:{server.port}/\r\n" in secure.requests[0]
 
 
@@ -239,7 +239,7 @@ async def test_certificates_are_not_checked(tls: ssl.SSLContext) -> None:
     # "scheme HTTPS without certificate checks"
     async with serving(status(200, b"hello"), tls=tls) as server:
         answer = await get(server.port, scheme="HTTPS")
-        assert answer.verdict is Verdict.SUCCESS
+        assert answer.verdict is ProbeVerdict.SUCCESS
         assert answer.parts.tls is not None
         assert 0 < answer.parts.tls < 60
 
@@ -247,10 +247,10 @@ async def test_certificates_are_not_checked(tls: ssl.SSLContext) -> None:
 async def test_a_plain_server_is_told_from_a_secure_one(tls: ssl.SSLContext) -> None:
     async with serving(status(400, b"")) as server:
         answer = await get(server.port, scheme="HTTPS", timeout=1.0)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     async with serving(status(200), tls=tls) as server:
         answer = await get(server.port)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
 
 
 async def test_a_server_that_speaks_plain_http_at_once_is_named() -> None:
@@ -266,7 +266,7 @@ async def test_a_server_that_speaks_plain_http_at_once_is_named() -> None:
 async def test_names_are_looked_up() -> None:
     async with serving(status(200)) as server:
         answer = await get(server.port, host="app.test")
-        assert answer.verdict is Verdict.SUCCESS
+        assert answer.verdict is ProbeVerdict.SUCCESS
         assert answer.parts.dns is not None
         assert server.requests[0].splitlines()[1] == f"Host: app.test:{server.port}"
 
@@ -300,7 +300,7 @@ async def test_something_else_than_http_fails() -> None:
 
     async with listening(ssh) as port:
         answer = await get(port)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert 'malformed HTTP response "SSH-2.0-OpenSSH_9.2p1"' in answer.output
 
 
@@ -313,7 +313,7 @@ async def test_a_reset_connection_fails() -> None:
 
     async with listening(reset) as port:
         answer = await get(port)
-    assert answer.verdict is Verdict.FAILURE
+    assert answer.verdict is ProbeVerdict.FAILURE
     assert "read: connection reset by peer" in answer.output
 
 
@@ -334,7 +334,7 @@ async def test_a_tcp_probe_only_connects() -> None:
         answer = await probe_tcp(LOOPBACK, port, timeout=60.0, resolve=resolve)
         async with asyncio.timeout(60):
             await ended.wait()
-    assert answer.verdict is Verdict.SUCCESS
+    assert answer.verdict is ProbeVerdict.SUCCESS
     assert received == [b""]
 
 

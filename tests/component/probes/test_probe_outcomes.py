@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from glasslet.api.pod_ref import pod_ref
 from glasslet.exchange.facts import ProbeOutcome
-from glasslet.probes.answer import Answer
+from glasslet.probes.answer import ProbeAnswer
 from glasslet.probes.kinds import ProbeKind
-from glasslet.probes.results import Verdict
+from glasslet.probes.results import ProbeVerdict
 from glasslet.record.events import ChangeObserved
 from glasslet.record.stations import WaitKind
 from tests.builders.pod import api_pod, container, deleted, pod, pre_stop_sleep, sidecar
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.looptime
 LIVENESS, READINESS, STARTUP = ProbeKind.LIVENESS, ProbeKind.READINESS, ProbeKind.STARTUP
 
 
-def always(answer: Answer) -> FakeProbing:
+def always(answer: ProbeAnswer) -> FakeProbing:
     return FakeProbing(lambda _container, _kind, _number: answer)
 
 
@@ -256,8 +256,8 @@ async def test_results_are_kept_with_their_parts() -> None:
         agent.add(one)
         await agent.until(lambda: len(agent.probes.last(pod_ref(one))) == 2)
         first, second = agent.probes.last(pod_ref(one))
-        assert (first.verdict, first.note, first.total) == (Verdict.SUCCESS, "status 200", 0.25)
-        assert (second.verdict, second.note) == (Verdict.FAILURE, "status 503")
+        assert (first.verdict, first.note, first.total) == (ProbeVerdict.SUCCESS, "status 200", 0.25)
+        assert (second.verdict, second.note) == (ProbeVerdict.FAILURE, "status 503")
         assert second.late < 0.001
 
 
@@ -379,7 +379,7 @@ async def test_a_probe_that_waits_for_its_first_tick_ends_with_its_pod() -> None
 
 
 async def test_a_probe_that_breaks_goes_on_and_hurts_nobody() -> None:
-    def answer(container: str, _kind: ProbeKind, number: int) -> Answer:
+    def answer(container: str, _kind: ProbeKind, number: int) -> ProbeAnswer:
         if container == "main" and number == 1:
             raise RuntimeError("a defect of ours")
         return PASS

@@ -15,8 +15,8 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from glasslet.api.object import ContainerID
 from glasslet.probes.answer import READ_BYTES
-from glasslet.probes.prober import Prober, Subject
-from glasslet.probes.results import Verdict
+from glasslet.probes.prober import Prober, ProbeSubject
+from glasslet.probes.results import ProbeVerdict
 from glasslet.probes.settings import ProbeSettings
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
@@ -44,8 +44,8 @@ def prober(runtime: FakeRuntime, record: Record | None = None, **settings: Any) 
     )
 
 
-def subject(instance: str = "none", host: str = "", spec: Container = MAIN) -> Subject:
-    return Subject(container=spec, instance=ContainerID(instance), host=host)
+def subject(instance: str = "none", host: str = "", spec: Container = MAIN) -> ProbeSubject:
+    return ProbeSubject(container=spec, instance=ContainerID(instance), host=host)
 
 
 async def running(runtime: FakeRuntime, *commands: tuple[str, Command], name: str = "main") -> str:
@@ -67,8 +67,10 @@ def execs(*command: str, **fields: Any) -> Probe:
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize(("code", "verdict"), [(0, Verdict.SUCCESS), (1, Verdict.FAILURE), (137, Verdict.FAILURE)])
-async def test_a_command_passes_with_exit_code_0(code: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("code", "verdict"), [(0, ProbeVerdict.SUCCESS), (1, ProbeVerdict.FAILURE), (137, ProbeVerdict.FAILURE)]
+)
+async def test_a_command_passes_with_exit_code_0(code: int, verdict: ProbeVerdict) -> None:
     # behaviours.md §10: "exec: exit 0 = success, other = failure ... stdout then stderr"
     runtime = FakeRuntime()
     instance = await running(runtime, ("check -v", Command(exit_code=code, stdout=b"out,", stderr=b"err")))
@@ -92,7 +94,7 @@ async def test_a_command_that_takes_too_long_fails() -> None:
     runtime = FakeRuntime()
     instance = await running(runtime, ("sleep 100", Command(takes=100)))
     tried = await prober(runtime)(execs("sleep", "100", timeout_seconds=2), subject(instance))
-    assert tried.answer.verdict is Verdict.FAILURE
+    assert tried.answer.verdict is ProbeVerdict.FAILURE
     assert tried.answer.output == 'command timed out: "sleep 100" timed out after 2s'
     assert tried.tries == 1
 
@@ -103,7 +105,7 @@ async def test_with_the_gate_off_a_command_that_takes_too_long_is_an_error() -> 
     runtime = FakeRuntime()
     instance = await running(runtime, ("sleep 100", Command(takes=100)))
     tried = await prober(runtime, exec_timeout=False)(execs("sleep", "100", timeout_seconds=2), subject(instance))
-    assert (tried.answer.verdict, tried.tries) == (Verdict.UNKNOWN, 3)
+    assert (tried.answer.verdict, tried.tries) == (ProbeVerdict.UNKNOWN, 3)
 
 
 @pytest.mark.looptime
@@ -115,7 +117,7 @@ async def test_a_probe_that_errors_is_tried_three_times_at_once() -> None:
     tried = await prober(runtime)(execs("true"), subject(instance))
     assert (tried.tries, tried.answer.verdict, tried.answer.error) == (
         3,
-        Verdict.UNKNOWN,
+        ProbeVerdict.UNKNOWN,
         "rpc error: code = Unavailable desc = gone",
     )
 
@@ -126,7 +128,7 @@ async def test_a_try_that_can_be_run_is_the_last_one() -> None:
     instance = await running(runtime)
     runtime.fail(Verb.EXEC_SYNC, RuntimeUnavailable("ExecSync", "gone"), times=2)
     tried = await prober(runtime)(execs("true"), subject(instance))
-    assert (tried.tries, tried.answer.verdict) == (3, Verdict.SUCCESS)
+    assert (tried.tries, tried.answer.verdict) == (3, ProbeVerdict.SUCCESS)
 
 
 @pytest.mark.looptime
@@ -162,7 +164,7 @@ async def test_the_number_of_commands_at_once_can_be_limited(at_once: int) -> No
 )
 async def test_a_probe_that_cannot_be_run_says_why(probe: Probe, host: str, error: str) -> None:
     tried = await prober(FakeRuntime())(probe, subject(host=host))
-    assert (tried.answer.verdict, tried.answer.error, tried.tries) == (Verdict.UNKNOWN, error, 3)
+    assert (tried.answer.verdict, tried.answer.error, tried.tries) == (ProbeVerdict.UNKNOWN, error, 3)
 
 
 # -- our own lateness: real time, because only that can pass while the loop stands still -------------------------------
@@ -182,7 +184,7 @@ async def late_server(delay: float) -> AsyncIterator[int]:
     await asyncio.sleep(0.1)
 
 
-async def probe_while_standing_still(*, repeat_late: bool) -> tuple[Verdict, int, float, list[str]]:
+async def probe_while_standing_still(*, repeat_late: bool) -> tuple[ProbeVerdict, int, float, list[str]]:
     record = Record()
     async with late_server(0.1) as port:
         asyncio.get_running_loop().call_later(0.05, time.sleep, 3.0)  # the agent does something else
@@ -195,14 +197,14 @@ async def probe_while_standing_still(*, repeat_late: bool) -> tuple[Verdict, int
 
 async def test_a_failure_that_only_our_lateness_caused_is_repeated_before_it_counts() -> None:
     verdict, tries, stalled, told = await probe_while_standing_still(repeat_late=True)
-    assert (verdict, tries) == (Verdict.SUCCESS, 2)
+    assert (verdict, tries) == (ProbeVerdict.SUCCESS, 2)
     assert stalled > 0.5
     assert "probe again: the agent itself was late" in told
 
 
 async def test_without_the_option_it_counts_as_in_the_go_kubelet() -> None:
     verdict, tries, stalled, _ = await probe_while_standing_still(repeat_late=False)
-    assert (verdict, tries) == (Verdict.FAILURE, 1)
+    assert (verdict, tries) == (ProbeVerdict.FAILURE, 1)
     assert stalled > 0.5
 
 
@@ -212,4 +214,4 @@ async def test_a_failure_while_the_agent_was_on_time_is_not_repeated() -> None:
         tried = await prober(FakeRuntime())(probe, subject(host="127.0.0.1"))
         while tried.stalled > 0.2:  # it was not, on a machine that has other things to do
             tried = await prober(FakeRuntime())(probe, subject(host="127.0.0.1"))
-    assert (tried.answer.verdict, tried.tries) == (Verdict.FAILURE, 1)
+    assert (tried.answer.verdict, tried.tries) == (ProbeVerdict.FAILURE, 1)

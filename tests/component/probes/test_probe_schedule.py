@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glasslet.probes.answer import Answer
+from glasslet.probes.answer import ProbeAnswer
 from glasslet.probes.kinds import ProbeKind
 from tests.builders.pod import container, pod, sidecar
 from tests.component.probed_agent import http, probed_agent
@@ -81,7 +81,7 @@ async def test_readiness_is_probed_as_soon_as_its_container_runs() -> None:
 
 async def test_a_change_of_readiness_is_looked_at_again_at_once() -> None:
     # The status computed for the change is one with a started container that is not ready.
-    def answer(_container: str, _kind: ProbeKind, number: int) -> Answer:
+    def answer(_container: str, _kind: ProbeKind, number: int) -> ProbeAnswer:
         return FAIL if number in (2, 3, 4) else PASS
 
     probing = FakeProbing(answer)
@@ -104,7 +104,7 @@ async def test_a_probe_that_takes_longer_than_its_period_follows_itself_at_once(
 async def test_startup_gates_the_other_probes() -> None:
     # behaviours.md §10: "Startup must pass before the other two run; the startup worker rests after either result
     # until the container id changes."
-    def answer(_container: str, kind: ProbeKind, number: int) -> Answer:
+    def answer(_container: str, kind: ProbeKind, number: int) -> ProbeAnswer:
         return FAIL if kind is STARTUP and number < 3 else PASS
 
     probing = FakeProbing(answer)
@@ -128,7 +128,7 @@ async def test_startup_gates_the_other_probes() -> None:
 async def test_a_sidecar_lets_the_next_container_begin_when_its_startup_probe_passed() -> None:
     # behaviours.md §3: "Sidecars ... must be started (startup probe passed, or running without one) before the next
     # begins; readiness does not matter for that."
-    def answer(container: str, kind: ProbeKind, number: int) -> Answer:
+    def answer(container: str, kind: ProbeKind, number: int) -> ProbeAnswer:
         return FAIL if kind is READINESS or number < 2 else PASS
 
     probing = FakeProbing(answer)

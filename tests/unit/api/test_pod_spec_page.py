@@ -37,7 +37,10 @@ def test_the_page_is_what_the_script_prints() -> None:
     ("row", "problem"),
     [
         ({"by": "podspec/none.py", "test": "unit/podspec/test_dns.py::test_the_policy_chooses_the_base"}, "no module"),
-        ({"by": "podspec/ports.py", "test": "unit/podspec/test_dns.py::test_the_policy_chooses_the_base"}, "not read"),
+        (
+            {"by": "podspec/sandbox.py", "test": "unit/podspec/test_dns.py::test_the_policy_chooses_the_base"},
+            "not read",
+        ),
         ({"by": "podspec/dns.py", "test": "unit/podspec/test_dns.py::test_of_nothing"}, "no test"),
         ({"by": "podspec/dns.py"}, "exactly these keys"),
         (

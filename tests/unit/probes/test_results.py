@@ -8,7 +8,7 @@ from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.probes.kinds import ProbeKind
-from glasslet.probes.results import ProbeResult, ProbeResults, Verdict
+from glasslet.probes.results import ProbeResult, ProbeResults, ProbeVerdict
 
 REF = PodRef("default", "web", PodUID("1"))
 ONE, TWO = ContainerID("one"), ContainerID("two")
@@ -22,7 +22,7 @@ def result(number: int, kind: ProbeKind = ProbeKind.READINESS) -> ProbeResult:
         container="main",
         instance=ONE,
         began=datetime(2026, 1, 1, tzinfo=UTC),
-        verdict=Verdict.SUCCESS,
+        verdict=ProbeVerdict.SUCCESS,
         note=str(number),
     )
 
