@@ -37,6 +37,9 @@ def outcome(facts: StatusFacts, counted: str) -> tuple[str, str, str]:
     stays ended, and a pod whose containers have all ended cannot go on."""
     previous = facts.previous
     if facts.verdict is not None:
+        if facts.verdict.disruption and facts.finished and counted == "Succeeded":
+            # Ended for the sake of another pod, its containers ended well: so did the pod, as upstream has it.
+            return counted, "", ""
         return facts.verdict.phase, facts.verdict.reason, facts.verdict.message
     if has_ended(previous):
         return previous.phase, previous.reason, previous.message

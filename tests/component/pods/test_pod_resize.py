@@ -78,6 +78,34 @@ async def test_what_is_granted_reaches_the_running_container_without_a_restart()
         assert condition(agent, "PodResizeInProgress") is None
 
 
+@pytest.mark.parametrize(
+    ("old", "wanted"),
+    [
+        (
+            ResourceRequirements(requests={"cpu": Quantity.parse("2m")}),
+            ResourceRequirements(requests={"cpu": Quantity.parse("1m")}),
+        ),
+        (
+            ResourceRequirements(limits={"cpu": Quantity.parse("10m")}),
+            ResourceRequirements(limits={"cpu": Quantity.parse("5m")}),
+        ),
+    ],
+    ids=["request", "limit"],
+)
+async def test_a_resize_that_a_cgroup_cannot_tell_apart_is_shown(
+    old: ResourceRequirements, wanted: ResourceRequirements
+) -> None:
+    # KEP-1287: 2 shares are the least that a container has, and 1 ms of each 100 ms the least limit.
+    async with running_agent() as agent:
+        agent.add(web(old))
+        await ready(agent)
+        agent.change(resized(web(old), wanted))
+        await agent.until(lambda: agent.container().resources == wanted, seconds=5)
+        await agent.until(lambda: condition(agent, "PodResizeInProgress") is None, seconds=5)
+        assert agent.events.of("ResizeCompleted")
+        assert agent.container().restart_count == 0
+
+
 class ObservingCgroups(FakeCgroups):
     """Notes what the container has each time the pod's own cgroup is changed."""
 

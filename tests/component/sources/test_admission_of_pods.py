@@ -10,6 +10,7 @@ from glasslet.runtime.cri.verbs import Verb
 from tests.component.api_agent import api_pod, running
 from tests.component.pod_agent import Node
 from tests.fakes.api_server import FakeAPIServer
+from tests.fakes.programs import Program
 
 pytestmark = pytest.mark.looptime
 CRITICAL = 2_000_000_000
@@ -134,6 +135,47 @@ async def test_critical_pod_begins_when_its_victim_has_ended() -> None:
     assert (disruption["status"], disruption["reason"]) == ("True", "TerminationByKubelet")
     assert disruption["message"] == "Pod was preempted by Kubelet to accommodate a critical pod."
     assert "Preempting" in agent.events.reasons()
+
+
+async def test_victim_whose_containers_end_well_has_succeeded() -> None:
+    # As the Go kubelet: after the stop the phase is counted from the containers; reason and message belong to Failed.
+    server = FakeAPIServer()
+    node = Node()
+    node.runtime.program("main", Program(term_code=0))
+    async with running(server, node) as agent:
+        server.put("pods", api_pod("victim", requests={"cpu": "3"}))
+        await agent.until_ready("victim")
+        server.put("pods", api_pod("critical", requests={"cpu": "2"}, priority=CRITICAL))
+        await agent.until(lambda: agent.phase("victim") in ("Succeeded", "Failed"))
+        await agent.until_ready("critical")
+        status = (agent.seen("victim") or {})["status"]
+    assert (status["phase"], status.get("reason", ""), status.get("message", "")) == ("Succeeded", "", "")
+    disruption = agent.condition("DisruptionTarget", "victim")
+    assert (disruption["status"], disruption["reason"]) == ("True", "TerminationByKubelet")
+
+
+async def test_pods_that_come_together_are_admitted_one_after_another() -> None:
+    server = FakeAPIServer()
+    port = [{"containerPort": 80, "hostPort": 8080}]
+    async with running(server) as agent:
+        for name in ("first", "second"):
+            plain = api_pod(name)
+            plain["spec"]["containers"][0]["ports"] = port
+            server.put("pods", plain)
+        await agent.until_ready("first")
+        await agent.until(lambda: agent.phase("second") == "Failed")
+        status = (agent.seen("second") or {})["status"]
+    assert status["reason"] == "NodePorts"
+
+
+async def test_pods_that_come_together_share_the_room() -> None:
+    server = FakeAPIServer()
+    async with running(server) as agent:
+        for number in range(5):
+            server.put("pods", api_pod(f"pod-{number}", requests={"cpu": "1"}))
+        await agent.until(lambda: agent.phase("pod-4") == "Failed")
+        await agent.until(lambda: all(agent.phase(f"pod-{number}") == "Running" for number in range(4)))
+        assert agent.events.reasons().count("OutOfcpu") == 1
 
 
 async def test_critical_pod_does_not_wait_for_ever_for_a_victim_that_resists() -> None:

@@ -203,13 +203,19 @@ class Allocations:
         pending, accepted = self._pending.get(uid), self._accepted.get(uid)
         decision = pending.decision if pending else None
         return Resizing(
-            actuated=self._actuated.get(uid, {}).copy(),
+            actuated={name: self._shown(uid, name, given) for name, given in self._actuated.get(uid, {}).items()},
             pending=type(decision).__name__ if decision else "",
             pending_message=decision.message if decision else "",
             pending_generation=pending.pod.metadata.generation if pending else 0,
             accepted_generation=accepted[0] if accepted else None,
             error=error if accepted else "",
         )
+
+    def _shown(self, uid: PodUID, container: str, given: ResourceRequirements) -> ResourceRequirements:
+        """Values that a cgroup cannot tell apart (CPU requests of 1m and 2m) need no change of the container: it has
+        what it is allocated."""
+        allocated = self._allocated.get(uid, {}).get(container, given)
+        return allocated if amounts(allocated) == amounts(given) else given
 
     def counts(self) -> tuple[int, int, int]:
         """(deferred, infeasible, in progress): pods."""
