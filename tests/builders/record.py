@@ -18,13 +18,13 @@ WEB = PodRef("default", "web", PodUID("0f1e2d3c"))
 
 
 class ManualClock:
-    """A clock that moves when it is told to."""
+    """A clock that moves only by `advance`."""
 
     def __init__(self) -> None:
         self.seconds = 100.0
 
     def now(self) -> datetime:
-        """START plus what has passed."""
+        """START plus the seconds passed."""
         return START + timedelta(seconds=self.seconds - 100.0)
 
     def monotonic(self) -> float:
@@ -59,17 +59,17 @@ def accepted(at: float) -> ChangeObserved:
 
 
 def created(seconds: int, seen: float = 0.0) -> ChangeObserved:
-    """The API object was made in that second; it was seen later."""
+    """The API object was created in that second and seen later."""
     return ChangeObserved(BASE + seen, CREATED, "", (START + timedelta(seconds=seconds)).isoformat())
 
 
 def waiting(kind: str, on: str, since: float, *, until: float | None = None, container: str = "") -> LiveWait:
-    """A wait that goes on."""
+    """An open wait."""
     return LiveWait(WEB, kind, on, BASE + since, container, "", BASE + until if until is not None else None)
 
 
 def standing(name: str, since: float, container: str = "") -> LiveStation:
-    """A station where the pod stands."""
+    """An open station."""
     return LiveStation(WEB, name, BASE + since, container)
 
 

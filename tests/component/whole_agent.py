@@ -12,7 +12,7 @@ from pathlib import Path
 from glasslet.api.pod import Pod
 from glasslet.api.pod_update import PodUpdate
 from glasslet.concurrency.clock import LoopClock
-from glasslet.glass.stuck_watch import ProgressWatch
+from glasslet.glass.stuck_watch import StuckWatch
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.files.pod_files import PodFiles
 from glasslet.pods.backoff import BackOffLimits
@@ -116,7 +116,7 @@ class WholeAgent:
             folders=LogFolders(logs),
             report=CollectionReporting(recorder=self.record, clock=self.clock),
         )
-        self.watch = ProgressWatch(workers=self.census, record=self.record, clock=self.clock)
+        self.watch = StuckWatch(workers=self.census, record=self.record, clock=self.clock)
 
     def _services(self, root: RootLayout) -> PodServices:
         mounts = FakeMounts()

@@ -1,4 +1,4 @@
-"""An agent for the command line tool: real routes, a real record, and pods as the test wants them."""
+"""An agent for the command line tool: real routes, a real record, and pods that a test chooses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.glass.routes import socket_routes
 from glasslet.glass.source import GlassSource
 from glasslet.glass.stuck import Stuck
-from glasslet.glass.verdicts.whole_node import NodeSituation
+from glasslet.glass.verdicts.node_rules import NodeSituation
 from glasslet.probes.results import ProbeResult
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.store import Record
@@ -41,7 +41,7 @@ class FakeSeenPod(Struct, frozen=True, kw_only=True):
 
 
 class FakeGlassSource:
-    """What the agent would supply. Containers without a log refuse; without a streaming URL, exec is refused."""
+    """The functions of a source. Containers without a log refuse; without a streaming URL, exec is refused."""
 
     def __init__(self) -> None:
         self.seen: list[FakeSeenPod] = []
@@ -87,7 +87,7 @@ class FakeGlassSource:
             raise LogsNotAvailable(f'container "{request.container}" in pod "{pod.metadata.name}" is waiting to start')
         for number, chunk in enumerate(logs[request.container]):
             if number == self.break_off_after:
-                raise OSError("the disk has gone")
+                raise OSError("the disk failed")
             yield chunk
 
     async def exec_url(self, pod: Pod, request: ExecRequest) -> str:

@@ -13,7 +13,7 @@ from glasslet.assembly.images import build_image_collection
 from glasslet.assembly.pod_parts import PodParts, log_layout
 from glasslet.assembly.sides import Sides
 from glasslet.assembly.volumes import build_claim_usage
-from glasslet.glass.stuck_watch import ProgressWatch
+from glasslet.glass.stuck_watch import StuckWatch
 from glasslet.host.mounts.table import read_mount_table
 from glasslet.pods.census import PodCensus
 from glasslet.pods.upkeep.housekeeping import Housekeeping
@@ -36,7 +36,7 @@ class Upkeep:
     housekeeping: Housekeeping
     garbage: GarbageCollector
     image_garbage: ImageCollector
-    progress: ProgressWatch
+    progress: StuckWatch
     services: Services
 
 
@@ -48,7 +48,7 @@ def build_upkeep(sides: Sides, parts: PodParts, census: PodCensus, workers: PodW
     )
     housekeeping = Housekeeping(observed=runtime.observed, remains=remains, stop=workers.stop_orphan)
     images = build_image_collection(foundation, runtime, census.syncing)
-    progress = ProgressWatch(workers=census, record=foundation.record, clock=foundation.clock)
+    progress = StuckWatch(workers=census, record=foundation.record, clock=foundation.clock)
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
     garbage = GarbageCollector(
         runtime=runtime.connection.runtime,

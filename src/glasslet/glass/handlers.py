@@ -22,10 +22,10 @@ from glasslet.concurrency.task_frames import awaited_frames, innermost
 from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
 from glasslet.glass.requests import RequestRefused, chosen_container, exec_request, log_request, unknown_pod
 from glasslet.glass.source import GlassSource, SeenPod
-from glasslet.glass.verdicts.ending import gone
-from glasslet.glass.verdicts.judge import in_short, judge, quotes_last_words
+from glasslet.glass.verdicts.ending import removed
+from glasslet.glass.verdicts.node_rules import node_verdict
+from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, short_verdict
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.glass.verdicts.whole_node import judge_node
 from glasslet.glass.waterfall import waterfall
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
@@ -59,7 +59,7 @@ class GlassHandlers:
             if not any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions):
                 record = self._record.history_of(record)
             it = self._situation(seen, record, agent)
-            rows.append(pod_row(it, in_short(it)))
+            rows.append(pod_row(it, short_verdict(it)))
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))
         return _json(PodsAnswer(pods=tuple(rows)))
 
@@ -76,7 +76,7 @@ class GlassHandlers:
         """`describe`."""
         seen = self._pod(request)
         it = await self._known(seen)
-        description = pod_description(it, judge(it), source=seen.source)
+        description = pod_description(it, pod_verdict(it), source=seen.source)
         probes = tuple(probe_row(result) for result in self._source.probes(pod_ref(seen.pod)))
         return _json(replace(description, probes=probes))
 
@@ -93,16 +93,16 @@ class GlassHandlers:
         """`why`."""
         seen = self._find(request)
         if seen is None:
-            return _json(gone(await self._record_of(request), self._record.clock.now()))
+            return _json(removed(await self._record_of(request), self._record.clock.now()))
         it = await self._known(seen)
-        verdict = judge(it)
+        verdict = pod_verdict(it)
         if self._reads_logs and quotes_last_words(verdict) and (words := await self._last_words(it)):
-            verdict = judge(replace(it, last_words=words))
+            verdict = pod_verdict(replace(it, last_words=words))
         return _json(verdict)
 
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
         """`why node`."""
-        return _json(judge_node(self._source.node()))
+        return _json(node_verdict(self._source.node()))
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """`logs`: the text, chunked."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from glasslet.api.node import NodeCondition
 from glasslet.concurrency.clock import Clock
-from glasslet.glass.verdicts.whole_node import GOOD, LastTry, NodeSituation, TryResult
+from glasslet.glass.verdicts.node_rules import GOOD, LastTry, NodeSituation, TryResult
 from glasslet.kubeapi.errors import APIError, Forbidden, Throttled, Unauthorized, Unavailable
 from glasslet.node.agent import NodeAgent
 from glasslet.node.status.compose import ready_condition

@@ -10,7 +10,7 @@ from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.wire import ErrorAnswer
 from glasslet.answers.words import nearest
 from glasslet.api.pod_ref import PodRef
-from glasslet.glass.verdicts.ending import gone
+from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.waterfall import waterfall
 from glasslet.record.archive import Archive
 from glasslet.record.events import end_of
@@ -35,7 +35,7 @@ def answer_offline(
         return _unknown(typed or "agent", refs)
     record = archived.record()
     if question == "why":
-        return gone(record, now)
+        return removed(record, now)
     # Nothing is known of the time after the record's end.
     return waterfall(record, now=max((end_of(event) for event in record.events), default=now.timestamp()))
 

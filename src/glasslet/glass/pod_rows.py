@@ -11,7 +11,7 @@ from glasslet.answers.why import VerdictAnswer
 from glasslet.api.pod_status import ContainerStatus
 from glasslet.api.restarts import is_sidecar
 from glasslet.glass.timeline import moment, newest
-from glasslet.glass.verdicts.judge import is_settled
+from glasslet.glass.verdicts.pod_rules import is_settled
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.probes.results import ProbeResult
 from glasslet.record.history import LiveWait

@@ -17,7 +17,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.glass.stuck import Stuck
-from glasslet.glass.verdicts.whole_node import NodeSituation
+from glasslet.glass.verdicts.node_rules import NodeSituation
 from glasslet.probes.results import ProbeResult
 from glasslet.runtime.observed import ObservedPods, RuntimeConditions
 from glasslet.sources.desired import DesiredPods

@@ -32,7 +32,7 @@ class LiveRecord(Recorder, Protocol):
     def live_waits(self) -> Sequence[LiveWait]: ...
 
 
-class ProgressWatch:
+class StuckWatch:
     """The owner of which pods are stuck."""
 
     def __init__(self, *, workers: Workers, record: LiveRecord, clock: Clock) -> None:

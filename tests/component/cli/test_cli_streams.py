@@ -76,7 +76,7 @@ async def test_a_server_without_a_known_protocol_is_refused() -> None:
             await open_websocket(url)
 
 
-async def test_nobody_there_is_a_failure_in_one_line() -> None:
+async def test_a_server_that_does_not_answer_is_a_failure_in_one_line() -> None:
     for opened in (open_websocket("http://127.0.0.1:1/x"), open_spdy("http://127.0.0.1:1/x", stdin=False, tty=False)):
         with pytest.raises(Failure, match="does not answer"):
             await opened
@@ -148,7 +148,7 @@ async def test_piped_input_reaches_its_end_over_spdy(
     assert capfdbinary.readouterr().out == b"one\ntwo\n"
 
 
-async def test_a_refused_spdy_session_is_told_in_the_servers_words() -> None:
+async def test_a_refused_spdy_session_shows_the_servers_words() -> None:
     async with spdy_server(b"HTTP/1.1 404 Not Found\r\n\r\nno such token") as url:
         with pytest.raises(Failure, match="no such token"):
             await open_spdy(url, stdin=False, tty=False)

@@ -88,7 +88,7 @@ async def test_a_restarted_agent_knows_what_the_one_before_it_wrote(folder: Path
         assert steps(await whole(keeper)) == ["before", "after"]
 
 
-async def test_an_event_is_told_once_although_it_is_in_memory_and_on_disk(folder: Path) -> None:
+async def test_an_event_in_memory_and_on_disk_is_listed_once(folder: Path) -> None:
     async with agent(folder, ManualClock()) as (record, keeper):
         step(record, "once")
         await keeper.flush()
@@ -183,7 +183,7 @@ async def test_things_that_are_no_segments_are_passed_over(folder: Path) -> None
         assert steps(await whole(keeper)) == ["kept"]
 
 
-async def test_a_full_disk_is_said_once_and_costs_history_only(folder: Path) -> None:
+async def test_a_full_disk_is_one_finding_and_costs_history_only(folder: Path) -> None:
     clock = ManualClock()
     async with agent(folder, clock, retention=Retention(spare_bytes=1 << 62)) as (record, keeper):
         step(record, "in memory")

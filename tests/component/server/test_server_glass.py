@@ -145,7 +145,7 @@ async def test_a_verdict_over_the_network_quotes_no_log_line(agent: FakeAgent, d
 @pytest.mark.parametrize(
     "path", ["pods", "records", "pods/default/web", "pods/default/web/trace", "waits", "agent", "node/why"]
 )
-async def test_what_only_reads_is_served_without_debugging_handlers(agent: FakeAgent, path: str) -> None:
+async def test_routes_that_only_read_are_served_without_debugging_handlers(agent: FakeAgent, path: str) -> None:
     assert (await over_network(agent, "GET", f"/glass/v1/{path}", debugging=False)).status == 200
 
 

@@ -44,5 +44,5 @@ def test_milliseconds_keep_what_matters(value: float, words: str) -> None:
     assert milliseconds(value) == words
 
 
-def test_counts_are_said_as_people_say_them() -> None:
+def test_counts_are_words() -> None:
     assert [times(count) for count in (0, 1, 2)] == ["0 times", "once", "2 times"]

@@ -51,7 +51,7 @@ def test_every_command_has_a_section(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "option"), [pytest.param(name, option, id=f"{name} {option.opts[0]}") for name, option in options()]
 )
-def test_every_option_says_what_it_means_and_what_value_it_takes(command: str, option: click.Option) -> None:
+def test_every_option_has_a_meaning_and_a_value(command: str, option: click.Option) -> None:
     assert option.help, f"{command}: {option.opts}"
     assert option.is_flag or option.metavar, f"{command}: {option.opts}"
 

@@ -1,4 +1,4 @@
-"""What the private containerd is configured with."""
+"""The configuration of the private containerd."""
 
 from __future__ import annotations
 

@@ -35,5 +35,5 @@ def test_a_command_that_did_not_run_is_a_failure_in_its_own_words(status: bytes,
         exit_code(status)
 
 
-def test_a_size_is_told_as_the_protocol_has_it() -> None:
+def test_a_size_has_the_form_of_the_protocol() -> None:
     assert size_message(120, 40) == b'{"Width":120,"Height":40}'

@@ -53,6 +53,6 @@ def test_nothing_means_no_pod(typed: str) -> None:
         choose(typed, PODS)
 
 
-def test_without_pods_that_is_said() -> None:
+def test_without_pods_the_error_mentions_it() -> None:
     with pytest.raises(Failure, match="there are no pods"):
         choose("web", [])

@@ -1,4 +1,4 @@
-"""What people read: tables, waterfalls, verdicts."""
+"""The texts of the commands: tables, waterfalls, verdicts."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_a_table_of_pods_is_aligned_and_complete() -> None:
     assert lines[1].index("Running") == lines[2].index("Running")
 
 
-def test_without_pods_the_table_says_so() -> None:
+def test_without_pods_there_is_one_line() -> None:
     assert pods_table([], NOW) == "no pods"
 
 
-def test_a_change_is_told_once_and_counting_down_is_no_change() -> None:
+def test_a_change_is_one_line_and_a_countdown_is_none() -> None:
     before: dict[str, tuple[str, ...]] = {}
     assert len(changes(before, [WEB, FLAKY], NOW)) == 2
     later = replace(FLAKY, now=FLAKY.now.replace("31", "30"))
@@ -101,7 +101,7 @@ def test_a_waterfall_with_a_hole_does_not_claim_to_be_complete() -> None:
     assert "50 ms have no name (25% of the whole)" in drawn(trace(unnamed_ms=50.0), columns=120)
 
 
-def test_an_empty_record_is_said_to_be_empty() -> None:
+def test_an_empty_record_is_one_line() -> None:
     assert "nothing was recorded" in drawn(trace(rows=()), columns=80)
 
 
@@ -172,7 +172,7 @@ def test_on_a_narrow_terminal_only_what_a_pod_does_is_cut(monkeypatch: pytest.Mo
     assert len("  ".join(row)) == 70 - 1
 
 
-def test_the_creation_of_the_api_object_is_a_range_because_it_tells_whole_seconds() -> None:
+def test_the_creation_of_the_api_object_is_a_range_because_it_has_whole_seconds() -> None:
     lines = drawn(trace(created=NOW - timedelta(seconds=1.25)), columns=120).splitlines()
     assert "in whole seconds" in lines[1]
     assert lines[1].endswith("250 ms to 1.25 s before it was seen here")

@@ -49,7 +49,7 @@ async def test_a_command_in_a_container_that_does_not_run_is_refused(observed: O
     assert refused.value.answer.value == "main"
 
 
-def test_without_a_name_the_default_container_is_meant() -> None:
+def test_without_a_name_the_default_container_is_chosen() -> None:
     default = {"kubectl.kubernetes.io/default-container": "second"}
     assert chosen_container(pod(container(), container("second"), annotations=default), "") == "second"
     assert chosen_container(pod(container(), container("second")), "") == "main"

@@ -58,7 +58,7 @@ def test_networks_may_be_slow() -> None:
     assert stuck_wait([making], BASE + 121) is not None
 
 
-def test_of_several_the_oldest_that_takes_too_long_is_told() -> None:
+def test_of_several_waits_the_oldest_that_takes_too_long_is_found() -> None:
     pull, old, new = (
         waiting(WaitKind.CRI_CALL, "PullImage", 0),
         waiting(WaitKind.API_CALL, "PATCH status", 10, container="main"),

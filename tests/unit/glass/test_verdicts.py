@@ -22,8 +22,8 @@ from glasslet.api.pod_status import (
 )
 from glasslet.glass.pod_rows import pod_description, pod_row
 from glasslet.glass.stuck import Stuck
-from glasslet.glass.verdicts.ending import gone
-from glasslet.glass.verdicts.judge import is_settled, judge
+from glasslet.glass.verdicts.ending import removed
+from glasslet.glass.verdicts.pod_rules import is_settled, pod_verdict
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, Decided
 from glasslet.record.stations import WaitKind
@@ -80,16 +80,16 @@ def situation(what: Pod | None = None, now: PodStatus | None = None, **fields: A
 
 
 def evidence(it: Situation) -> dict[str, str]:
-    return {item.label: item.text for item in judge(it).evidence}
+    return {item.label: item.text for item in pod_verdict(it).evidence}
 
 
 def test_a_healthy_pod_is_fine_and_has_nothing_to_do() -> None:
-    verdict = judge(situation())
+    verdict = pod_verdict(situation())
     assert (verdict.rule, verdict.state, verdict.brief, verdict.next_step) == ("fine", "fine", "", "")
     assert "1 of 1 containers ready for 40 s" in verdict.sentence
 
 
-def test_a_pod_that_runs_again_says_how_it_ended_before() -> None:
+def test_a_restarted_pod_shows_how_it_ended_before() -> None:
     it = situation(
         now=status(reported(ready=True, restart_count=1, last_state=ended(3)), is_ready=True),
         last_words={"main": "panic: no database"},
@@ -104,7 +104,7 @@ def test_a_missing_secret_is_named_with_who_needs_it() -> None:
         pod(container(env=(EnvVar(name="DB_PASSWORD", value_from=source),))),
         status(reported(state=held("CreateContainerConfigError", 'secret "db-credentials" not found'))),
     )
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert verdict.sentence == "default/web waits for Secret default/db-credentials, which does not exist."
     assert evidence(it)["needed by"] == 'container main, env DB_PASSWORD (key "password")'
     assert verdict.rest == "admitted, volumes mounted, sandbox up (10.42.0.17), image present"
@@ -117,20 +117,20 @@ def test_a_missing_config_map_of_a_volume_is_named() -> None:
         now=status(reported(state=held("ContainerCreating")), phase="Pending", pod_ip=""),
         record=record(STARTED[0], waits=(waiting("back_off", text, 90),)),
     )
-    assert judge(it).sentence == "default/web waits for ConfigMap default/app, which does not exist."
+    assert pod_verdict(it).sentence == "default/web waits for ConfigMap default/app, which does not exist."
     assert evidence(it)["needed by"] == "volume settings"
-    assert judge(it).next_step == "create the ConfigMap, or mark the reference optional"
+    assert pod_verdict(it).next_step == "create the ConfigMap, or mark the reference optional"
 
 
 def test_a_missing_key_is_named() -> None:
     text = "couldn't find key password in Secret default/db"
-    verdict = judge(situation(now=status(reported(state=held("CreateContainerConfigError", text)))))
+    verdict = pod_verdict(situation(now=status(reported(state=held("CreateContainerConfigError", text)))))
     assert 'key "password" of Secret default/db' in verdict.sentence
 
 
 def test_another_configuration_error_quotes_the_runtime() -> None:
     text = "container has runAsNonRoot and image will run as root"
-    verdict = judge(situation(now=status(reported(state=held("CreateContainerConfigError", text)))))
+    verdict = pod_verdict(situation(now=status(reported(state=held("CreateContainerConfigError", text)))))
     assert verdict.rule == "config_error"
     assert text in verdict.sentence
 
@@ -139,7 +139,7 @@ def test_an_image_that_waits_for_a_credential_provider_names_it() -> None:
     on = "credential provider ecr for r.example/app"
     waits = (waiting("credentials", on, 3, container="main"),)
     it = situation(now=status(phase="Pending"), record=record(waits=waits, stations=(standing("image", 2, "main"),)))
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert (verdict.rule, verdict.state) == ("image_pulling", "starting")
     assert f"which waits for {on} " in verdict.sentence
     assert verdict.brief.endswith(on)
@@ -158,24 +158,24 @@ def test_an_image_that_waits_for_a_credential_provider_names_it() -> None:
     ],
 )
 def test_every_reason_of_a_failed_image_is_explained_with_a_next_step(reason: str) -> None:
-    verdict = judge(situation(now=status(reported(state=held(reason, "it said so")))))
+    verdict = pod_verdict(situation(now=status(reported(state=held(reason, "it said so")))))
     assert (verdict.rule, verdict.state) == ("image_failed", "failing")
     assert reason in verdict.sentence
     assert verdict.next_step
 
 
-def test_an_image_in_back_off_tells_when_it_is_tried_again() -> None:
+def test_an_image_in_back_off_shows_the_time_of_the_next_try() -> None:
     waits = (waiting("back_off", "pull", 95, until=120, container="main"),)
     it = situation(
         now=status(reported(state=held("ImagePullBackOff", "Back-off pulling image"))),
         record=record(*STARTED[:3], station("image", 2, 3, "main", "failed"), waits=waits),
     )
-    assert judge(it).brief == "image docker.io/library/busybox:1.36: ImagePullBackOff, next try in 20 s"
+    assert pod_verdict(it).brief == "image docker.io/library/busybox:1.36: ImagePullBackOff, next try in 20 s"
     assert evidence(it)["tried"] == "1 times"
-    assert "image present" not in judge(it).rest
+    assert "image present" not in pod_verdict(it).rest
 
 
-def test_a_crash_back_off_tells_exit_code_back_off_and_next_start() -> None:
+def test_a_crash_back_off_shows_exit_code_back_off_and_next_start() -> None:
     waits = (waiting("back_off", "restart", 60, until=140, container="main"),)
     it = situation(
         now=status(
@@ -184,7 +184,7 @@ def test_a_crash_back_off_tells_exit_code_back_off_and_next_start() -> None:
         record=record(*STARTED, waits=waits),
         last_words={"main": "panic: no database"},
     )
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert verdict.brief == "back-off after exit 1 (1 min 20 s), next start in 40 s"
     assert "restarted 4 times; next start in 40 s" in verdict.sentence
     assert evidence(it)["last words"] == "panic: no database"
@@ -194,10 +194,10 @@ def test_a_crash_back_off_tells_exit_code_back_off_and_next_start() -> None:
 
 def test_out_of_memory_is_called_by_its_name() -> None:
     crashed = reported(state=held("CrashLoopBackOff"), last_state=ended(137, reason="OOMKilled"))
-    assert "ran out of memory" in judge(situation(now=status(crashed))).sentence
+    assert "ran out of memory" in pod_verdict(situation(now=status(crashed))).sentence
 
 
-def test_a_container_that_this_agent_killed_says_why() -> None:
+def test_a_container_that_this_agent_killed_shows_the_reason() -> None:
     crashed = reported(state=held("CrashLoopBackOff"), last_state=ended(137))
     killed = Decided(BASE + 50, "kill container", "main", (("reason", "liveness probe failed"),))
     it = situation(now=status(crashed), record=record(*STARTED, killed))
@@ -212,7 +212,7 @@ def test_a_running_init_container_is_named_with_its_place() -> None:
             init_container_statuses=(reported("fetch", ended(0, reason="Completed")), reported("migrate")),
         ),
     )
-    assert "waits for init container migrate (2 of 2) to finish; it has run for 40 s" in judge(it).sentence
+    assert "waits for init container migrate (2 of 2) to finish; it has run for 40 s" in pod_verdict(it).sentence
 
 
 def test_a_failed_init_container_stops_the_pod() -> None:
@@ -220,7 +220,7 @@ def test_a_failed_init_container_stops_the_pod() -> None:
         pod(init=(container("migrate"),)),
         status(phase="Pending", init_container_statuses=(reported("migrate", ended(3)),)),
     )
-    assert judge(it).rule == "init_failed"
+    assert pod_verdict(it).rule == "init_failed"
 
 
 def test_a_sidecar_without_its_startup_probe_holds_up_the_rest() -> None:
@@ -228,7 +228,7 @@ def test_a_sidecar_without_its_startup_probe_holds_up_the_rest() -> None:
         pod(init=(sidecar("proxy", startup_probe=Probe(http_get=HTTPGetAction(path="/ok", port=8080))),)),
         status(phase="Pending", init_container_statuses=(reported("proxy", started=False),)),
     )
-    assert judge(it).rule == "sidecar_not_started"
+    assert pod_verdict(it).rule == "sidecar_not_started"
     assert evidence(it)["probe"] == "http :8080/ok"
 
 
@@ -238,7 +238,7 @@ def test_a_failing_readiness_probe_is_quoted() -> None:
         status(reported(started=True)),
         record=record(*STARTED, ChangeObserved(BASE + 90, "readiness probe", "", "503, 3 of 3 failures", "main")),
     )
-    assert judge(it).brief == "readiness probe http :8181/ready: 503, 3 of 3 failures"
+    assert pod_verdict(it).brief == "readiness probe http :8181/ready: 503, 3 of 3 failures"
 
 
 def test_a_volume_that_fails_is_named_with_its_error() -> None:
@@ -247,21 +247,21 @@ def test_a_volume_that_fails_is_named_with_its_error() -> None:
         now=status(phase="Pending", pod_ip=""),
         record=record(STARTED[0], failed, waits=(waiting("volume", "data", 2),)),
     )
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert (verdict.rule, verdict.state) == ("volume_not_ready", "failing")
     assert 'volume data, not ready for 1 min 38 s: hostPath "/data" does not exist' in verdict.sentence
 
 
 def test_a_volume_that_came_right_is_not_blamed() -> None:
     failed = station("volumes", 0, 0.5, outcome="failed", detail="not yet")
-    assert judge(situation(record=record(failed, *STARTED))).rule == "fine"
+    assert pod_verdict(situation(record=record(failed, *STARTED))).rule == "fine"
 
 
-def test_a_pod_that_asks_for_what_the_node_cannot_do_is_told_so() -> None:
+def test_a_pod_that_the_node_cannot_run_shows_the_reason() -> None:
     why = 'runtimeclass.node.k8s.io "sealed" not found'
     failed = station("sandbox", 1, 2, outcome="failed", detail=f"attempt 0: the sandbox cannot be configured: {why}")
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert verdict.sentence == f"default/web cannot run on this node: {why}."
     assert verdict.brief == why
 
@@ -269,7 +269,7 @@ def test_a_pod_that_asks_for_what_the_node_cannot_do_is_told_so() -> None:
 def test_a_sandbox_without_network_points_to_cni() -> None:
     failed = station("sandbox", 1, 2, outcome="failed", detail="RunPodSandbox: failed to setup network: cni plugin")
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert verdict.brief == "sandbox fails: network"
     assert "CNI" in verdict.next_step
 
@@ -277,81 +277,81 @@ def test_a_sandbox_without_network_points_to_cni() -> None:
 def test_a_runtime_that_is_down_comes_before_its_consequences() -> None:
     crashed = reported(state=held("CrashLoopBackOff"), last_state=ended(1))
     it = situation(now=status(crashed), runtime_error="connection refused")
-    assert judge(it).rule == "runtime_down"
+    assert pod_verdict(it).rule == "runtime_down"
 
 
 def test_a_pod_that_is_ready_does_not_care_that_the_runtime_is_down() -> None:
-    assert judge(situation(runtime_error="connection refused")).rule == "fine"
+    assert pod_verdict(situation(runtime_error="connection refused")).rule == "fine"
 
 
 def test_a_network_that_is_not_ready_holds_up_pods_that_need_it() -> None:
     held_up = status(phase="Pending", pod_ip="")
     it = situation(now=held_up, record=record(STARTED[0]), network_error="cni plugin not initialized")
-    assert judge(it).rule == "network_not_ready"
+    assert pod_verdict(it).rule == "network_not_ready"
     host = situation(pod(host_network=True), held_up, record=record(STARTED[0]), network_error="cni plugin")
-    assert judge(host).rule != "network_not_ready"
+    assert pod_verdict(host).rule != "network_not_ready"
 
 
 def test_a_successor_waits_for_the_pod_of_the_same_name() -> None:
     waits = (waiting("queue", "end of the pod of the same name (uid 12)", 90),)
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=waits))
-    assert judge(it).sentence == "default/web waits for end of the pod of the same name (uid 12) (10 s)."
+    assert pod_verdict(it).sentence == "default/web waits for end of the pod of the same name (uid 12) (10 s)."
 
 
 def test_a_device_plugin_that_does_not_answer_is_named() -> None:
     wait = waiting("device", "device plugin example.com/gpu: Allocate", 60)
-    found = judge(situation(now=status(), record=record(*STARTED[:1], waits=(wait,))))
+    found = pod_verdict(situation(now=status(), record=record(*STARTED[:1], waits=(wait,))))
     assert found.rule == "device_plugin"
     assert "waits for device plugin example.com/gpu: Allocate" in found.sentence
 
 
-def test_a_pull_that_is_under_way_is_told_with_its_image() -> None:
+def test_a_pull_shows_its_image() -> None:
     it = situation(now=status(phase="Pending"), record=record(*STARTED[:3], stations=(standing("image", 88, "main"),)))
-    assert judge(it).brief == "image docker.io/library/busybox:1.36: pulling"
-    assert not is_settled(judge(it))
+    assert pod_verdict(it).brief == "image docker.io/library/busybox:1.36: pulling"
+    assert not is_settled(pod_verdict(it))
 
 
-def test_a_pod_in_its_grace_period_tells_how_much_is_left() -> None:
+def test_a_pod_in_its_grace_period_shows_the_time_left() -> None:
     waits = (waiting("grace_period", "end of main", 95, until=125, container="main"),)
     it = situation(lifecycle="terminating", record=record(*STARTED, waits=waits))
-    assert judge(it).brief == "stopping, 25 s of grace left"
-    assert pod_row(it, judge(it)).phase == "Terminating"
+    assert pod_verdict(it).brief == "stopping, 25 s of grace left"
+    assert pod_row(it, pod_verdict(it)).phase == "Terminating"
 
 
-def test_a_finished_pod_tells_its_exit_codes() -> None:
+def test_a_finished_pod_shows_its_exit_codes() -> None:
     it = situation(pod(restart_policy="Never"), status(reported(state=ended(3)), phase="Failed"))
-    verdict = judge(it)
+    verdict = pod_verdict(it)
     assert (verdict.state, verdict.rule) == ("ended", "failed")
     assert "main: exit 3" in verdict.sentence
     done = situation(now=status(reported(state=ended(0, reason="Completed")), phase="Succeeded"))
-    assert judge(done).rule == "succeeded"
+    assert pod_verdict(done).rule == "succeeded"
 
 
-def test_a_container_that_stays_down_is_told_with_the_policy() -> None:
+def test_a_container_that_stays_down_shows_the_restart_policy() -> None:
     it = situation(
         pod(container(), container("other"), restart_policy="Never"),
         status(reported(state=ended(2)), reported("other", ready=True)),
     )
-    assert "exited with code 2 40 s ago and stays down (restart policy Never)" in judge(it).sentence
+    assert "exited with code 2 40 s ago and stays down (restart policy Never)" in pod_verdict(it).sentence
 
 
-def test_whatever_else_is_waited_for_is_told() -> None:
+def test_any_other_wait_is_named() -> None:
     it = situation(now=status(phase="Pending"), record=record(waits=(waiting("api_call", "GET secrets", 99),)))
-    assert judge(it).sentence == "default/web waits for the API server's answer to GET secrets (1 s)."
+    assert pod_verdict(it).sentence == "default/web waits for the API server's answer to GET secrets (1 s)."
 
 
-def test_where_a_pod_stands_is_told_when_nothing_is_waited_for() -> None:
+def test_without_a_wait_the_present_station_is_named() -> None:
     it = situation(now=status(phase="Pending"), record=record(stations=(standing("cgroup", 99),)))
-    assert judge(it).brief == "cgroup"
+    assert pod_verdict(it).brief == "cgroup"
 
 
-def test_a_pod_of_which_nothing_is_known_says_so() -> None:
-    verdict = judge(situation(now=PodStatus(), record=record()))
+def test_a_pod_without_any_facts_has_the_verdict_unknown() -> None:
+    verdict = pod_verdict(situation(now=PodStatus(), record=record()))
     assert verdict.rule == "unknown"
 
 
-def test_a_pod_that_is_gone_is_told_from_its_record() -> None:
-    verdict = gone(record(*STARTED, station("gone", 50, 60)), NOW)
+def test_a_removed_pod_is_explained_from_its_record() -> None:
+    verdict = removed(record(*STARTED, station("gone", 50, 60)), NOW)
     assert verdict.sentence == "default/web was removed, 40 s ago."
 
 
@@ -367,25 +367,25 @@ def test_a_row_counts_sidecars_as_containers_but_not_init_containers() -> None:
             is_ready=True,
         ),
     )
-    row = pod_row(it, judge(it))
+    row = pod_row(it, pod_verdict(it))
     assert (row.ready, row.containers, row.restarts) == (2, 2, 3)
 
 
 def test_a_description_lists_containers_before_anything_was_reported() -> None:
     it = situation(pod(init=(container("fetch"), sidecar("proxy"))), PodStatus())
-    kinds = [(row.name, row.kind, row.state) for row in pod_description(it, judge(it), source="file").containers]
+    kinds = [(row.name, row.kind, row.state) for row in pod_description(it, pod_verdict(it), source="file").containers]
     assert kinds == [("fetch", "init", "unknown"), ("proxy", "sidecar", "unknown"), ("main", "main", "unknown")]
 
 
 def test_a_description_shows_the_last_end_of_a_container() -> None:
     it = situation(now=status(reported(state=held("CrashLoopBackOff"), last_state=ended(7))))
-    (row,) = pod_description(it, judge(it), source="file").containers
+    (row,) = pod_description(it, pod_verdict(it), source="file").containers
     assert (row.state, row.reason, row.last_exit_code) == ("waiting", "CrashLoopBackOff", 7)
 
 
 def test_environment_values_are_in_no_answer() -> None:
     it = situation(pod(container(env=(EnvVar(name="PASSWORD", value="hunter2"),))), PodStatus())
-    assert "hunter2" not in repr(pod_description(it, judge(it), source="file"))
+    assert "hunter2" not in repr(pod_description(it, pod_verdict(it), source="file"))
 
 
 def test_waits_of_the_api_about_a_missing_object_are_counted() -> None:
@@ -395,7 +395,7 @@ def test_waits_of_the_api_about_a_missing_object_are_counted() -> None:
         record=record(*STARTED, asked),
     )
     assert evidence(it)["requested"] == "1 times, last 9 s ago"
-    assert replace(judge(it), rest="").rule == "missing_object"
+    assert replace(pod_verdict(it), rest="").rule == "missing_object"
 
 
 def test_what_hangs_comes_before_everything_but_the_end() -> None:
@@ -403,24 +403,24 @@ def test_what_hangs_comes_before_everything_but_the_end() -> None:
     dump = ChangeObserved(BASE + 95, "task pod default/web", "", "pods/worker.py:1 run < pods/sync.py:2 settle")
     early = ChangeObserved(BASE + 1, "task of long ago", "", "nowhere")
     it = situation(now=status(reported(state=held("ContainerCreating"))), record=record(*STARTED, early, dump))
-    verdict = judge(replace(it, stuck=hanging))
+    verdict = pod_verdict(replace(it, stuck=hanging))
     assert (verdict.rule, verdict.state) == ("no_progress", "failing")
     assert "the runtime's answer to CreateContainer (container main) takes 1 min 30 s" in verdict.sentence
     assert {e.label: e.text for e in verdict.evidence} == {"task pod default/web": dump.new}
-    assert judge(replace(it, stuck=hanging, lifecycle="terminating")).rule == "no_progress"
-    assert judge(it).rule != "no_progress"
+    assert pod_verdict(replace(it, stuck=hanging, lifecycle="terminating")).rule == "no_progress"
+    assert pod_verdict(it).rule != "no_progress"
 
 
 def test_probes_take_one_row_of_a_description_and_push_nothing_out() -> None:
     rounds = [waited("probe", "readiness of main", 10 * n, 10 * n + 10) for n in range(1, 60)]
     calls = [waited("cri_call", "ExecSync", 10 * n, 10 * n + 1, "probes") for n in range(1, 60)]
     it = situation(record=replace(record(*STARTED, *rounds, *calls), routine=500))
-    rows = pod_description(it, judge(it), source="file").timeline
+    rows = pod_description(it, pod_verdict(it), source="file").timeline
     assert [row.text for row in rows] == ["admitted", "volumes", "sandbox", "image", "probes: 500 waits since then"]
 
 
 def test_many_rows_leave_room_for_that_of_the_probes() -> None:
     many = [station("planned", n, n) for n in range(100)]
     it = situation(record=record(*many, waited("probe", "readiness of main", 1, 11)))
-    rows = pod_description(it, judge(it), source="file").timeline
+    rows = pod_description(it, pod_verdict(it), source="file").timeline
     assert (len(rows), rows[0].text) == (40, "probes: 1 waits since then")

@@ -136,13 +136,13 @@ def test_a_pod_that_comes_back_under_the_same_uid_starts_anew() -> None:
     assert answer.total_ms == pytest.approx(300)
 
 
-def test_what_came_after_the_start_is_told_later() -> None:
+def test_events_after_the_start_are_listed_after_it() -> None:
     answer = trace(*START_OF_A_POD, station("stopping", 5, 6), station("gone", 6, 6.1))
     assert [row.text for row in answer.later if row.kind == "station"] == ["stopping", "gone"]
     assert answer.ended
 
 
-def test_time_without_an_agent_is_nobodys_fault() -> None:
+def test_time_without_an_agent_has_a_share_of_its_own() -> None:
     gap = AgentGap(BASE + 1, BASE + 3)
     known = replace(record(station("seen", 0, 0), station("sandbox", 3, 4), ready(4)), gaps=(gap,))
     answer = waterfall(known, now=BASE + 9)
@@ -196,18 +196,18 @@ def test_where_there_is_an_api_the_start_ends_when_it_has_accepted_ready() -> No
     assert [row.name for row in answer.rows][-2:] == ["Ready here", "Ready accepted at API"]
 
 
-def test_the_creation_of_the_api_object_is_told_as_it_is_known() -> None:
+def test_the_creation_of_the_api_object_is_part_of_the_trace() -> None:
     answer = trace(created(-1), *START_OF_A_POD)
     assert answer.created == START - timedelta(seconds=1)
     assert answer.total_ms == pytest.approx(250)
 
 
-def test_a_creation_nobody_can_read_is_left_out() -> None:
+def test_an_unreadable_creation_time_is_left_out() -> None:
     answer = trace(ChangeObserved(BASE, CREATED, "", "yesterday"), *START_OF_A_POD)
     assert answer.created is None
 
 
-def test_of_the_agent_itself_all_decisions_are_told_though_it_never_gets_ready() -> None:
+def test_the_agents_own_trace_lists_all_decisions() -> None:
     decided = Decided(BASE + 2, "image a.example/app:1 removed", "", (("why", "too old"),))
     own = replace(record(waited("cri_call", "ListImages", 1, 3), decided), pod=None)
     answer = waterfall(own, now=BASE + 10)

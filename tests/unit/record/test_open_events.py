@@ -1,4 +1,4 @@
-"""What went on when an agent died."""
+"""Waits and stations that were open when an agent died."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from glasslet.record.store import Record
 from tests.builders.record import WEB
 
 
-def test_a_finding_is_there_until_its_cause_is_gone() -> None:
+def test_a_finding_holds_until_its_cause_ends() -> None:
     record = Record()
     trouble = StandingFinding(record)
     trouble.is_("no connection")
@@ -24,7 +24,7 @@ def test_a_new_text_takes_the_place_of_the_old_one() -> None:
     assert record.findings() == ["refused"]
 
 
-def test_a_cause_that_comes_back_is_told_again() -> None:
+def test_a_cause_that_comes_back_is_reported_again() -> None:
     record = Record()
     trouble = StandingFinding(record, pod=WEB)
     for _ in range(2):

@@ -58,7 +58,7 @@ def test_what_is_live_of_all_pods_is_what_is_live_of_each(record: Record) -> Non
     assert record_of == record.history_of(record.standing_of(other(1)))
 
 
-def test_until_is_told_to_readers(record: Record) -> None:
+def test_readers_see_when_a_wait_ends(record: Record) -> None:
     with working_for(WEB), record.wait(WaitKind.BACK_OFF, on="next start", until=START + timedelta(seconds=10)):
         assert record.live_waits()[0].until == BASE + 10
 

@@ -73,7 +73,7 @@ def over(it: Situation) -> VerdictAnswer | None:
     )
 
 
-def gone(record: PodRecord, now: datetime) -> VerdictAnswer:
+def removed(record: PodRecord, now: datetime) -> VerdictAnswer:
     """The verdict on a pod of which only the record is left."""
     pod = record.pod
     last = max((end_of(event) for event in record.events), default=now.timestamp())

@@ -1,4 +1,4 @@
-"""The command line tool as a process, asking an agent over its Unix socket."""
+"""The command line tool as a process, with an agent behind a Unix socket."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RUNNING = PodStatus(
 
 
 class Ran(Struct):
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -113,7 +113,7 @@ async def test_why_node_gives_a_verdict_on_the_node(agent: FakeAgent) -> None:
     assert "no such socket" in ran.out
 
 
-async def test_why_tells_what_hangs(agent: FakeAgent, web: FakeSeenPod) -> None:
+async def test_why_names_the_call_that_hangs(agent: FakeAgent, web: FakeSeenPod) -> None:
     since = agent.record.clock.now().timestamp() - 90
     hanging = Stuck("cri_call", "RunPodSandbox", since, 60.0)
     agent.source.hanging[PodUID(web.pod.metadata.uid)] = hanging
@@ -174,7 +174,7 @@ async def test_a_wrong_name_is_answered_with_the_nearest(agent: FakeAgent, web: 
     assert ran.err == "error: no pod wbe on this node; did you mean default/web?\n"
 
 
-async def test_without_an_agent_one_line_says_what_to_do(tmp_path: Path) -> None:
+async def test_without_an_agent_one_line_names_the_remedy(tmp_path: Path) -> None:
     ran = await glasslet(tmp_path, "ps")
     assert ran.code == 3
     assert ran.err.count("\n") == 1
@@ -195,7 +195,7 @@ async def test_the_record_is_read_when_the_agent_is_down(tmp_path: Path) -> None
     assert (wrong.code, "did you mean default/web" in wrong.err) == (3, True)
 
 
-async def test_a_pod_that_is_gone_is_still_explained(agent: FakeAgent) -> None:
+async def test_a_removed_pod_is_still_explained(agent: FakeAgent) -> None:
     with working_for(pod_ref(pod())):
         agent.record.passed(Station.SEEN)
         agent.record.passed(Station.GONE)
@@ -228,7 +228,7 @@ async def test_a_log_that_breaks_off_is_no_success(agent: FakeAgent, web: FakeSe
     assert "not complete" in ran.err
 
 
-async def test_a_log_that_cannot_be_read_says_why(agent: FakeAgent, web: FakeSeenPod) -> None:
+async def test_a_log_that_cannot_be_read_has_a_reason(agent: FakeAgent, web: FakeSeenPod) -> None:
     ran = await glasslet(agent.root_dir, "logs", "web")
     assert (ran.code, ran.err) == (1, 'error: container "main" in pod "web" is waiting to start\n')
 
@@ -267,7 +267,7 @@ async def test_a_reader_that_goes_away_is_no_error(agent: FakeAgent, web: FakeSe
 @pytest.mark.parametrize(
     "words", [("ps", "-o", "xml"), ("pss",), ("trace",), ("trace", "web", "--agent"), ("exec", "web"), ("why",)]
 )
-async def test_wrong_usage_is_told_with_exit_code_2(tmp_path: Path, words: tuple[str, ...]) -> None:
+async def test_wrong_usage_has_exit_code_2(tmp_path: Path, words: tuple[str, ...]) -> None:
     ran = await glasslet(tmp_path, *words)
     assert ran.code == 2
     assert "Error" in ran.err

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from glasslet.answers.why import VerdictAnswer
-from glasslet.glass.verdicts.whole_node import LastTry, NodeSituation, TryResult, judge_node
+from glasslet.glass.verdicts.node_rules import LastTry, NodeSituation, TryResult, node_verdict
 from tests.builders.record import START
 
 NO_CONNECTION = LastTry(result=TryResult.NO_ANSWER, said="PUT lease: cannot connect to 10.0.0.1:6443")
@@ -25,16 +25,16 @@ def why(**changed: Any) -> VerdictAnswer:
         "reported_reason": "KubeletReady",
         "reported_message": "kubelet is posting ready status",
     }
-    return judge_node(NodeSituation(**{**healthy, **changed}))
+    return node_verdict(NodeSituation(**{**healthy, **changed}))
 
 
-def test_a_healthy_node_is_ready_and_says_when_it_was_heard_of() -> None:
+def test_a_healthy_node_is_ready_and_shows_its_last_heartbeat() -> None:
     verdict = why()
     assert (verdict.rule, verdict.state) == ("fine", "fine")
     assert verdict.sentence == ("node-a is Ready: the runtime and its network work; last heartbeat: 3 s ago.")
 
 
-def test_a_standalone_node_tells_of_no_api_server() -> None:
+def test_a_standalone_node_mentions_no_api_server() -> None:
     verdict = why(standalone=True, reported="", lease_renewed_at=None)
     assert verdict.sentence == "node-a is ready: the runtime and its network work (standalone, no API server)."
     assert verdict.evidence == ()
@@ -70,7 +70,7 @@ def test_what_keeps_a_node_from_being_ready_is_named_with_its_evidence(
     assert verdict.next_step or rule == "not_ready"
 
 
-def test_the_cause_is_told_before_its_consequence() -> None:
+def test_the_cause_comes_before_its_consequence() -> None:
     everything = {"lease": NO_CONNECTION, "runtime_errors": ("down",), "network_error": "none", "reported": "Unknown"}
     assert why(**everything).rule == "api_unreachable"
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
-from glasslet.glass.verdicts import containers, ending, images, needs, node, progress
+from glasslet.glass.verdicts import containers, ending, images, needs, progress, surroundings
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
@@ -16,16 +16,16 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     ending.over,
     progress.stuck,
     ending.terminating,
-    node.runtime_down,
+    surroundings.runtime_down,
     needs.missing_object,
     images.image_failed,
     needs.config_error,
     containers.crash_back_off,
     needs.volume_not_ready,
-    node.sandbox,
-    node.network_not_ready,
-    node.predecessor,
-    node.device_plugin,
+    surroundings.sandbox,
+    surroundings.network_not_ready,
+    surroundings.predecessor,
+    surroundings.device_plugin,
     images.image_pulling,
     containers.init_not_finished,
     containers.not_ready,
@@ -47,7 +47,7 @@ _QUOTING = frozenset(
 _QUIET = (VerdictState.FINE, VerdictState.ENDED)
 
 
-def in_short(it: Situation) -> VerdictAnswer:
+def short_verdict(it: Situation) -> VerdictAnswer:
     """The verdict on the pod without `rest`: for lists."""
     for rule in RULES:
         if verdict := rule(it):
@@ -55,9 +55,9 @@ def in_short(it: Situation) -> VerdictAnswer:
     return progress.under_way(it)
 
 
-def judge(it: Situation) -> VerdictAnswer:
+def pod_verdict(it: Situation) -> VerdictAnswer:
     """The verdict on the pod."""
-    verdict = in_short(it)
+    verdict = short_verdict(it)
     return replace(verdict, rest=the_rest(it)) if verdict.state not in _QUIET else verdict
 
 

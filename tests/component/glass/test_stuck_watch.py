@@ -1,4 +1,4 @@
-"""Pods that make no progress: told of, with their tasks, until they go on."""
+"""Pods that make no progress have a finding with their tasks until they go on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
-from glasslet.glass.stuck_watch import PERIOD, ProgressWatch
+from glasslet.glass.stuck_watch import PERIOD, StuckWatch
 from glasslet.record.events import ChangeObserved
 from glasslet.record.history import PodRecord
 from glasslet.record.recorder import working_for
@@ -25,10 +25,10 @@ pytestmark = pytest.mark.looptime
 
 
 @asynccontextmanager
-async def watched() -> AsyncIterator[tuple[Agent, ProgressWatch]]:
+async def watched() -> AsyncIterator[tuple[Agent, StuckWatch]]:
     """An agent under watch."""
     async with running_agent() as agent:
-        watch = ProgressWatch(workers=agent.census, record=agent.record, clock=agent.clock)
+        watch = StuckWatch(workers=agent.census, record=agent.record, clock=agent.clock)
         task = asyncio.create_task(watch.run())
         yield agent, watch
         task.cancel()
@@ -79,28 +79,28 @@ async def test_pods_at_rest_in_back_off_and_in_long_pulls_are_not_stuck() -> Non
 
 
 class NoWorkers:
-    """Nobody is at work."""
+    """No worker is busy."""
 
     def busy(self) -> dict[PodRef, float]:
         return {}
 
 
-async def test_a_named_wait_that_lasts_too_long_is_told_once_with_the_task_that_waits() -> None:
+async def test_a_named_wait_that_lasts_too_long_is_one_finding_with_the_waiting_task() -> None:
     record, ref = Record(clock=LoopClock()), PodRef("default", "web", PodUID(UID))
-    watch = ProgressWatch(workers=NoWorkers(), record=record, clock=LoopClock())
+    watch = StuckWatch(workers=NoWorkers(), record=record, clock=LoopClock())
 
     async def hang() -> None:
         with working_for(ref), record.wait(WaitKind.CRI_CALL, on="CreateContainer"):
             await asyncio.sleep(400)
 
-    hanging = asyncio.create_task(hang(), name="a call of somebody")
+    hanging = asyncio.create_task(hang(), name="a call of a test")
     for _ in range(25):
         await asyncio.sleep(PERIOD)
         watch.check()
     found = record.of(ref)
     assert found is not None
     assert found.findings() == ("no progress: CreateContainer takes longer than 60 s",)
-    assert [e.subject for e in found.events if isinstance(e, ChangeObserved)] == ["task a call of somebody"]
+    assert [e.subject for e in found.events if isinstance(e, ChangeObserved)] == ["task a call of a test"]
 
     await hanging
     watch.check()

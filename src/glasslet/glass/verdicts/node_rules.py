@@ -1,6 +1,6 @@
 """Why the node is Ready or not: rules over the agent's own facts, tried in order, causes before consequences.
 
-judge_node(NodeSituation(...)) -> VerdictAnswer
+node_verdict(NodeSituation(...)) -> VerdictAnswer
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class NodeSituation(Struct, frozen=True, kw_only=True):
         )
 
 
-def judge_node(it: NodeSituation) -> VerdictAnswer:
+def node_verdict(it: NodeSituation) -> VerdictAnswer:
     """The verdict on the node."""
     for rule in RULES:
         if verdict := rule(it):
