@@ -51,10 +51,12 @@ def all_places() -> list[Place]:
 def put(value: Any, path: Place, new: Any) -> Any:
     if not path:
         return new
-    if not isinstance(value, dict | list) or (isinstance(value, dict) and path[0] not in value):
-        return value
+    key = path[0]
+    here = isinstance(value, dict) and key in value
+    if not here and not (isinstance(value, list) and isinstance(key, int) and key < len(value)):
+        return value  # an earlier change took the place away
     changed = value.copy()
-    changed[path[0]] = put(value[path[0]], path[1:], new)  # type: ignore[index]
+    changed[key] = put(value[key], path[1:], new)
     return changed
 
 
