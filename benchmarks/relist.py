@@ -23,8 +23,7 @@ from glasslet.record.store import Record
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2
 from glasslet.runtime.cri.calls import Calls
 from glasslet.runtime.cri.runtime_service import CRIRuntime
-from glasslet.runtime.cri.timeouts import Timeouts
-from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.cri.verbs import Timeouts, Verb
 from glasslet.runtime.observed import ObservedPods, Periods
 from glasslet.runtime.protocols import RuntimeHint
 

@@ -28,9 +28,9 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import load_kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
 from glasslet.kubeapi.objects.watch_places import WatchPlaces
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.store import Record
 
 

@@ -15,7 +15,7 @@ from glasslet.kubeapi import paths
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import AlreadyExists, Conflict, Invalid, NotFound
 from glasslet.kubeapi.kubeconfig import load_kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.protocols import APIClient, WatchKind
 from glasslet.record.store import Record
 from tests.e2e.conftest import controlplane  # noqa: F401 - a fixture

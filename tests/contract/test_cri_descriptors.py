@@ -23,7 +23,7 @@ from glasslet.runtime.cri._generated import (
     runtime_pb2,
     stats_pb2,
 )
-from glasslet.runtime.cri.messages import methods_of
+from glasslet.runtime.cri.calls import methods_of
 
 pytestmark = pytest.mark.go
 

@@ -14,7 +14,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import load_kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.inputs import HostFacts
 from glasslet.node.pod_cidr import PodCIDRHandover

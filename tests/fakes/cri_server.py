@@ -12,7 +12,7 @@ import grpc
 from google.protobuf.message import Message
 
 from glasslet.runtime.cri._generated import containerd_events_pb2, image_pb2, runtime_pb2
-from glasslet.runtime.cri.messages import Method, methods_of
+from glasslet.runtime.cri.calls import Method, methods_of
 
 Answer = Message | Exception | Callable[[Any], Awaitable[Message]]
 HEALTHY: dict[str, Answer] = {

@@ -24,8 +24,7 @@ from glasslet.runtime.cri._generated import (
 )
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.cri.labels import POD_UID
-from glasslet.runtime.cri.timeouts import Timeouts
-from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.cri.verbs import Timeouts, Verb
 from glasslet.runtime.errors import (
     ExecTimeout,
     ImagePullFailed,

@@ -12,7 +12,7 @@ from glasslet.identity.client_identity import ClientIdentity, IdentitySettings
 from glasslet.identity.manager import NO_METRICS
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.recorder import Recorder
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.certificates import ClientCertificateMetrics

@@ -13,9 +13,8 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.pods.standalone_data import Credentials, anonymous
-from glasslet.runtime.garbage.image_disk import image_disk
 from glasslet.runtime.garbage.image_rules import ImageLimits, image_names
-from glasslet.runtime.garbage.images import ImageCollector, InUse
+from glasslet.runtime.garbage.images import ImageCollector, InUse, image_disk
 from glasslet.runtime.garbage.reporting import CollectionReporting
 
 
@@ -41,7 +40,7 @@ def build_credential_plugins(foundation: Foundation, client: APIClient | None) -
     from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
     from glasslet.runtime.images.plugin_process import PluginProcess
     from glasslet.runtime.images.plugins import CredentialPlugin, CredentialPlugins
-    from glasslet.telemetry.metrics.credential_plugins import CredentialPluginMetrics
+    from glasslet.telemetry.metrics.images import CredentialPluginMetrics
 
     found = read_credential_providers(
         options.image_credential_provider_config,

@@ -12,7 +12,7 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.cri.handshake import HandshakeFailed
-from glasslet.runtime.cri.timeouts import Timeouts
+from glasslet.runtime.cri.verbs import Timeouts
 from glasslet.runtime.images.manager import ImageManager, PullPolicy
 from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.verification import PullVerification, VerificationPolicy

@@ -22,7 +22,7 @@ from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity,
 from glasslet.kubeapi.decoding import UNDECODABLE, UndecodableObject, decode_object
 from glasslet.kubeapi.errors import APIError, Gone, NotDecoded, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.protocols import ListPage, PatchType, WatchEvent, WatchKind
 from glasslet.kubeapi.resolver import ServerResolver
 from glasslet.record.recorder import Recorder

@@ -26,7 +26,7 @@ from glasslet.api.meta import ObjectMeta
 from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi.decoding import UndecodableObject, updated
 from glasslet.kubeapi.errors import APIError, Gone
-from glasslet.kubeapi.pause import pause_after
+from glasslet.kubeapi.pacing import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
 from glasslet.record.standing import FindingRecorder, StandingFindings
 

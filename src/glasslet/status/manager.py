@@ -28,7 +28,7 @@ from glasslet.exchange.finality import comes_back_from_its_end, has_ended
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.decoding import updated
 from glasslet.kubeapi.errors import APIError, Conflict, Invalid, NotDecoded, NotFound
-from glasslet.kubeapi.pause import pause_after
+from glasslet.kubeapi.pacing import pause_after
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for

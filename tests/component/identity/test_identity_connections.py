@@ -16,7 +16,7 @@ from glasslet.identity.pair_store import PairStore
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.signing import SigningAuthority
 from tests.fakes.request_metrics import Uncounted

@@ -17,7 +17,7 @@ from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.reflector import ObjectChange, Reflector
 from glasslet.record.events import Waited
 from glasslet.record.recorder import working_for

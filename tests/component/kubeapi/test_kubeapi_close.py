@@ -18,7 +18,7 @@ from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.store import Record
 from tests.builders.certificates import Authority
 from tests.fakes.loopback_server import listening

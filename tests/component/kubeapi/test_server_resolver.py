@@ -15,7 +15,7 @@ from glasslet.concurrency.clock import SystemClock
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
-from glasslet.kubeapi.limiter import RequestLimiter
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.resolver import AddressInfo, ServerResolver
 from glasslet.record.store import Record
 from tests.fakes.request_metrics import Uncounted

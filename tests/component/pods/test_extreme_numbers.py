@@ -16,9 +16,9 @@ from glasslet.api.node import Node as APINode
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.exchange.admission import Admitted, Rejected
+from glasslet.runtime.cri.calls import refusing_unencodable
 from glasslet.runtime.cri.encode_container import encode_container
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
-from glasslet.runtime.cri.unsayable import refusing_unsayable
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.spec import ContainerSpec, SandboxSpec
 from tests.builders.pod import IMAGE, deleted, pod
@@ -115,12 +115,12 @@ class Encoding(FakeRuntime):
     """A runtime whose requests have to be encoded, as the real one's."""
 
     async def run_sandbox(self, spec: SandboxSpec) -> SandboxID:
-        with refusing_unsayable(Verb.RUN_POD_SANDBOX):
+        with refusing_unencodable(Verb.RUN_POD_SANDBOX):
             encode_sandbox(spec)
         return await super().run_sandbox(spec)
 
     async def create_container(self, sandbox: SandboxID, spec: ContainerSpec, pod: SandboxSpec) -> ContainerID:
-        with refusing_unsayable(Verb.CREATE_CONTAINER):
+        with refusing_unencodable(Verb.CREATE_CONTAINER):
             encode_container(spec)
         return await super().create_container(sandbox, spec, pod)
 

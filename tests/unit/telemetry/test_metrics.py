@@ -12,8 +12,8 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.catalog import Metrics
-from glasslet.telemetry.metrics.credential_plugins import CredentialPluginMetrics
 from glasslet.telemetry.metrics.http import RequestKind
+from glasslet.telemetry.metrics.images import CredentialPluginMetrics
 from glasslet.telemetry.metrics.pods import PodCounts, PodWork, rejection_label
 from glasslet.telemetry.metrics.registry import MetricRegistry, go_number
 from glasslet.telemetry.metrics.runtime import operation_type

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable
-from typing import Any, Final, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Protocol
 
 import grpc
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 from grpc.aio import AioRpcError, Channel
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
-from glasslet.runtime.cri.messages import methods_of
+from glasslet.runtime.cri._generated import image_pb2, runtime_pb2
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import UNREADABLE, RuntimeCallError, RuntimeRejected
@@ -113,3 +115,35 @@ def _failure(verb: Verb, error: AioRpcError, *, gave_up_after: float | None = No
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and gave_up_after is not None:
         words = f"no answer within {gave_up_after:g} s"
     return translate(verb, code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNKNOWN, words)
+
+
+class Method(NamedTuple):
+    """One RPC."""
+
+    path: str
+    request: type[Message]
+    response: type[Message]
+
+
+def methods_of(service: str) -> dict[str, Method]:
+    """All RPCs of `RuntimeService` or `ImageService`, by name."""
+    for module in (runtime_pb2, image_pb2):
+        if (found := module.DESCRIPTOR.services_by_name.get(service)) is not None:
+            return {
+                method.name: Method(
+                    f"/{found.full_name}/{method.name}",
+                    GetMessageClass(method.input_type),
+                    GetMessageClass(method.output_type),
+                )
+                for method in found.methods
+            }
+    raise KeyError(service)
+
+
+@contextmanager
+def refusing_unencodable(verb: Verb) -> Iterator[None]:
+    """What building the request refuses is a refusal of the call, as if the runtime had said so itself."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise RuntimeRejected(verb, f"the CRI cannot carry a value: {error}", code="INVALID_ARGUMENT") from error

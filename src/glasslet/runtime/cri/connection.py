@@ -9,7 +9,7 @@ from grpc.aio import Channel, insecure_channel
 
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.cri.calls import Calls, RuntimeMetrics
-from glasslet.runtime.cri.containerd_events import ContainerdEvents
+from glasslet.runtime.cri.containerd_events import ContainerdEvents, ExitSettled
 from glasslet.runtime.cri.endpoint import socket_path
 from glasslet.runtime.cri.handshake import (
     explain_failure,
@@ -22,8 +22,7 @@ from glasslet.runtime.cri.hints import RuntimeHints
 from glasslet.runtime.cri.image_service import CRIImages
 from glasslet.runtime.cri.linger import Linger
 from glasslet.runtime.cri.runtime_service import CRIRuntime, SandboxMetrics, ask_version
-from glasslet.runtime.cri.settling import ExitSettled
-from glasslet.runtime.cri.timeouts import Timeouts
+from glasslet.runtime.cri.verbs import Timeouts
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import RuntimeInfo
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from glasslet.runtime.cri._generated import image_pb2, image_spec_pb2
-from glasslet.runtime.cri.calls import Calls
+from glasslet.runtime.cri.calls import Calls, refusing_unencodable
 from glasslet.runtime.cri.decode import decode_filesystem, decode_image, decode_listed_image, lacking
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
-from glasslet.runtime.cri.timeouts import Timeouts
-from glasslet.runtime.cri.unsayable import refusing_unsayable
-from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.cri.verbs import Timeouts, Verb
 from glasslet.runtime.model import FilesystemUsage, Image
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
@@ -38,7 +36,7 @@ class CRIImages:
 
     async def pull_image(self, image: str, auth: RegistryAuth | None, pod: SandboxSpec | None) -> str:
         """Pulls it for that pod and gives its reference. Cancelling the call is the only limit."""
-        with refusing_unsayable(Verb.PULL_IMAGE):
+        with refusing_unencodable(Verb.PULL_IMAGE):
             request = image_pb2.PullImageRequest(
                 image=image_spec_pb2.ImageSpec(image=image, annotations=pod.annotations if pod is not None else None),
                 auth=_auth(auth),

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.record.standing import FindingRecorder, StandingFindings
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
-from glasslet.runtime.cri.calls import Calls
+from glasslet.runtime.cri.calls import Calls, refusing_unencodable
 from glasslet.runtime.cri.decode import (
     decode_container,
     decode_listed_container,
@@ -29,9 +29,7 @@ from glasslet.runtime.cri.encode_sandbox import encode_sandbox
 from glasslet.runtime.cri.hints import HintSource
 from glasslet.runtime.cri.labels import POD_UID
 from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
-from glasslet.runtime.cri.timeouts import Timeouts
-from glasslet.runtime.cri.unsayable import refusing_unsayable
-from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.cri.verbs import Timeouts, Verb
 from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
 from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
 from glasslet.runtime.protocols import RuntimeHint
@@ -118,7 +116,7 @@ class CRIRuntime:
 
     async def run_sandbox(self, spec: SandboxSpec) -> SandboxID:
         """Creates and starts it, network included."""
-        with refusing_unsayable(Verb.RUN_POD_SANDBOX):
+        with refusing_unencodable(Verb.RUN_POD_SANDBOX):
             request = pod_sandbox_pb2.RunPodSandboxRequest(
                 config=encode_sandbox(spec), runtime_handler=spec.runtime_handler
             )
@@ -162,7 +160,7 @@ class CRIRuntime:
 
     async def create_container(self, sandbox: SandboxID, spec: ContainerSpec, pod: SandboxSpec) -> ContainerID:
         """Creates it, not yet started. `pod` is what the sandbox was made of."""
-        with refusing_unsayable(Verb.CREATE_CONTAINER):
+        with refusing_unencodable(Verb.CREATE_CONTAINER):
             request = runtime_pb2.CreateContainerRequest(
                 pod_sandbox_id=sandbox, config=encode_container(spec), sandbox_config=encode_sandbox(pod)
             )
@@ -199,7 +197,7 @@ class CRIRuntime:
 
     async def update_sandbox(self, sandbox: SandboxID, overhead: Resources, resources: Resources) -> None:
         """Tells what the pod as a whole may use from now on, as `run_sandbox` told it first."""
-        with refusing_unsayable(Verb.UPDATE_POD_SANDBOX_RESOURCES):
+        with refusing_unencodable(Verb.UPDATE_POD_SANDBOX_RESOURCES):
             request = pod_sandbox_pb2.UpdatePodSandboxResourcesRequest(
                 pod_sandbox_id=sandbox, overhead=encode_resources(overhead), resources=encode_resources(resources)
             )
@@ -207,7 +205,7 @@ class CRIRuntime:
 
     async def update_container(self, container: ContainerID, resources: Resources) -> None:
         """Changes the resources of a container that is there."""
-        with refusing_unsayable(Verb.UPDATE_CONTAINER_RESOURCES):
+        with refusing_unencodable(Verb.UPDATE_CONTAINER_RESOURCES):
             request = container_pb2.UpdateContainerResourcesRequest(
                 container_id=container, linux=encode_resources(resources)
             )
@@ -253,7 +251,7 @@ class CRIRuntime:
 
     async def port_forward_url(self, sandbox: SandboxID, ports: tuple[int, ...]) -> str:
         """Where ports of the sandbox can be reached, once."""
-        with refusing_unsayable(Verb.PORT_FORWARD):
+        with refusing_unencodable(Verb.PORT_FORWARD):
             request = pod_sandbox_pb2.PortForwardRequest(pod_sandbox_id=sandbox, port=ports)
         answer = await self._calls.call(Verb.PORT_FORWARD, request, timeout=self._timeouts.request)
         return self._url(Verb.PORT_FORWARD, answer)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
 
+from glasslet.host.threads import MEASURE, HostThreads
+from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.garbage.image_rules import (
     Disk,
@@ -28,6 +32,7 @@ from glasslet.runtime.garbage.image_rules import (
 )
 from glasslet.runtime.garbage.reporting import CollectionReporting
 from glasslet.runtime.model import Image, ObservedPod
+from glasslet.runtime.protocols import ImageService
 
 logger = logging.getLogger(__name__)
 
@@ -217,3 +222,17 @@ def _size(uses: Iterable[ImageUse]) -> int:
 def _joined(errors: Sequence[RuntimeCallError]) -> str:
     texts = [error.message for error in errors]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+async def image_disk(images: ImageService, threads: HostThreads) -> Disk:
+    """The file system of the images; the first, where there are several. Raises RuntimeCallError, OSError,
+    ImagesNotCollected."""
+    place = next((usage.mountpoint for usage in await images.image_filesystems()), "")
+    if not place:
+        raise ImagesNotCollected("the runtime names no file system of its images")
+    return await threads.run(partial(_space, place), on=f"file system of {place}", kind=WaitKind.VOLUME, place=MEASURE)
+
+
+def _space(path: str) -> Disk:
+    found = os.statvfs(path)
+    return Disk(capacity=found.f_blocks * found.f_frsize, available=found.f_bavail * found.f_frsize)

@@ -21,9 +21,9 @@ from glasslet.config.credential_providers import CredentialProvider
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.images.keyring import fits, keyring_of
-from glasslet.runtime.images.plugin_account import NotForThisPod, PodAccount, ServiceAccounts, pod_account
 from glasslet.runtime.images.plugin_cache import Account, PluginCache
 from glasslet.runtime.images.plugin_messages import PluginAnswer, PluginFailed, PluginQuestion
+from glasslet.runtime.images.plugin_service_account import NotForThisPod, PodAccount, ServiceAccounts, pod_account
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
 from glasslet.runtime.protocols import AuthSource, RegistryAuth
 

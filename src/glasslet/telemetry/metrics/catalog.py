@@ -14,10 +14,9 @@ from glasslet.telemetry.metrics.agent import (
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.cgroups import CgroupFamilies
 from glasslet.telemetry.metrics.devices import DeviceMetrics, PluginCollector, PodResourcesMetrics
-from glasslet.telemetry.metrics.health import HealthMetrics
+from glasslet.telemetry.metrics.health import HealthMetrics, LoopMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
-from glasslet.telemetry.metrics.loop import LoopMetrics
 from glasslet.telemetry.metrics.node_start import NodeStartMetrics
 from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.probes import ProbeMetrics

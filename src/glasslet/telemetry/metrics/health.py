@@ -25,3 +25,16 @@ class HealthMetrics:
         """Forgets everything."""
         self._last.clear()
         self._total.clear()
+
+
+class LoopMetrics:
+    """`glasslet_loop_*`."""
+
+    def __init__(self, registry: MetricRegistry) -> None:
+        self._late = registry.histogram(
+            "glasslet_loop_lateness_seconds", "Seconds by which the event loop was late, looked at once a second."
+        )
+
+    def late(self, seconds: float) -> None:
+        """One look."""
+        self._late.observe(seconds)

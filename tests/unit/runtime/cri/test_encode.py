@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from glasslet.runtime.cri._generated import container_pb2, linux_pb2, pod_sandbox_pb2
+from glasslet.runtime.cri.calls import refusing_unencodable
 from glasslet.runtime.cri.encode_container import encode_container
 from glasslet.runtime.cri.encode_linux import encode_resources
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
-from glasslet.runtime.cri.unsayable import refusing_unsayable
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeRejected
 from glasslet.runtime.spec import (
@@ -232,7 +232,10 @@ def test_an_environment_value_may_hold_any_bytes() -> None:
     ],
 )
 def test_what_the_protocol_cannot_carry_is_a_refusal(spec: SandboxSpec) -> None:
-    with pytest.raises(RuntimeRejected, match="the CRI cannot carry a value"), refusing_unsayable(Verb.RUN_POD_SANDBOX):
+    with (
+        pytest.raises(RuntimeRejected, match="the CRI cannot carry a value"),
+        refusing_unencodable(Verb.RUN_POD_SANDBOX),
+    ):
         encode_sandbox(spec)
 
 

@@ -4,7 +4,7 @@ runtimeRequestTimeout + grace"."""
 
 from __future__ import annotations
 
-from glasslet.runtime.cri.timeouts import Timeouts
+from glasslet.runtime.cri.verbs import Timeouts
 
 
 def test_a_sandbox_may_take_twice_as_long_as_other_calls() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glasslet.runtime.cri.messages import methods_of
+from glasslet.runtime.cri.calls import methods_of
 from glasslet.runtime.cri.verbs import Verb
 
 OPERATIONS = {

@@ -1,13 +1,24 @@
-"""How long to wait before a request is tried again.
-
-A server that is overloaded, or that refuses, is spared by waiting longer each time. One that nobody reaches is not:
-there the pauses stay short, so that within ten seconds of its return everything is told and known.
-"""
+"""Client-side rate limit, as kubeAPIQPS and kubeAPIBurst describe it: requests wait for their turn."""
 
 from __future__ import annotations
 
+from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
+from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.kubeapi.errors import APIError, Throttled, Unavailable
+
+
+class RequestLimiter:
+    """`qps` requests a second, at most `burst` at once; qps <= 0 switches the limit off."""
+
+    def __init__(self, *, qps: float, burst: int, clock: Clock) -> None:
+        self._bucket = TokenBucket(rate=qps, burst=max(burst, 1))
+        self._clock = clock
+
+    def delay(self) -> float:
+        """Seconds that the next request has to wait; it counts as made."""
+        return self._bucket.take_on_credit(self._clock.monotonic())
+
 
 WHILE_AWAY = 4.0
 """Seconds, the longest pause before a server that gave no answer is asked again, before jitter (half of it at most)."""

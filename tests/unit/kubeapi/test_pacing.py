@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glasslet.kubeapi.errors import APIError, Forbidden, Throttled, Unavailable
-from glasslet.kubeapi.pause import WHILE_AWAY, pause_after
+from glasslet.kubeapi.pacing import WHILE_AWAY, pause_after
 
 
 def test_a_server_that_is_away_is_asked_again_soon_however_long_it_was_away() -> None:
