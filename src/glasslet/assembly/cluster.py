@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -26,7 +25,7 @@ from glasslet.node.notices import resolver_notice, swap_notice
 from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings, node_settings
-from glasslet.volumes.attached import volumes_in_use
+from glasslet.volumes.attachment import VolumesInUse
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -38,6 +37,7 @@ class ClusterSide:
     clients: APIClients
     node: NodeAgent
     facts: FactKeeper
+    volumes_in_use: VolumesInUse
 
 
 def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide) -> ClusterSide | None:
@@ -46,6 +46,7 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
     if clients is None:
         return None
     settings = settings_of_node(foundation)
+    in_use = VolumesInUse(root=foundation.root)
     facts = FactKeeper(
         settings=settings,
         machine=foundation.machine,
@@ -71,11 +72,11 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
             devices=devices.offers.resources,
             # Without a checkpoint this machine is new under an old name.
             reset_extended=lambda: not devices.file.exists(),
-            volumes_in_use=partial(volumes_in_use, foundation.root),
+            volumes_in_use=in_use.names,
         ),
     )
     devices.manager.subscribe(node.wake)
-    return ClusterSide(clients=clients, node=node, facts=facts)
+    return ClusterSide(clients=clients, node=node, facts=facts, volumes_in_use=in_use)
 
 
 def settings_of_node(foundation: Foundation) -> NodeSettings:

@@ -12,6 +12,7 @@ from glasslet.pods.census import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.volumes.account import VolumeAccount
+from glasslet.volumes.attachment import ControllerAttachment
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims, claim_of
 from glasslet.volumes.empty_dir import EmptyDir
@@ -70,6 +71,19 @@ def build_volumes(
         mounts=mounts,
         threads=threads,
         account=account,
+        attachment=_attachment(foundation, cluster),
+    )
+
+
+def _attachment(foundation: Foundation, cluster: ClusterSide | None) -> ControllerAttachment | None:
+    """None where no controller attaches volumes to this node."""
+    if cluster is None or not foundation.configuration.enable_controller_attach_detach:
+        return None
+    return ControllerAttachment(
+        in_use=cluster.volumes_in_use,
+        node=cluster.node.current,
+        changed=cluster.node.wake,
+        recorder=foundation.record,
     )
 
 

@@ -25,9 +25,21 @@ from glasslet.host.files.removal import printable, remove_empty
 from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
 from glasslet.host.threads import HERE, HostCallStuck, Place, Threads
 from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
+from glasslet.volumes.attachment import NotAttached
 from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady
-from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumePlugin, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import (
+    REMOTE,
+    WAIT_SECONDS,
+    AttachedByController,
+    Expandable,
+    Mounts,
+    Staged,
+    VolumePlugin,
+    VolumeProblem,
+    VolumeRequest,
+    volume_key,
+)
 from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
 from glasslet.volumes.unserved import unserved
 
@@ -43,8 +55,18 @@ class Claims(Protocol):
     def forget(self, uid: str) -> None: ...
 
 
+class Attachment(Protocol):
+    """The controller that attaches volumes (`volumes.attachment`)."""
+
+    async def wait(self, uid: str, name: str) -> None:
+        """Raises VolumeProblem."""
+
+    def forget(self, uid: str) -> None: ...
+
+
 class VolumeManager:
-    """All volumes of all pods. `plugins` is by the name of the source in a manifest (`emptyDir`)."""
+    """All volumes of all pods. `plugins` is by the name of the source in a manifest (`emptyDir`). `attachment` None: no
+    controller attaches anything here."""
 
     def __init__(
         self,
@@ -55,9 +77,11 @@ class VolumeManager:
         mounts: Mounts,
         threads: Threads,
         account: VolumeAccount | None = None,
+        attachment: Attachment | None = None,
     ) -> None:
         self._root = root
         self._account = account or VolumeAccount()
+        self._attachment = attachment
         self._claims = claims
         self._plugins = dict(plugins)
         self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
@@ -93,17 +117,20 @@ class VolumeManager:
                 await self._release_sub_paths(uid, name)
             except OSError as error:
                 problems[name] = words(error)
-        for directory in _names(self._root.volumes(uid)):
-            for name in _names(f"{self._root.volumes(uid)}/{directory}"):
-                if name in problems:
-                    continue  # parts of it are still shown
-                try:
-                    await self._take_off(uid, directory, name)
-                except (OSError, VolumeProblem) as error:
-                    problems[name] = words(error)
+        for parent in (self._root.volumes(uid), self._root.volume_devices(uid)):
+            for directory in _names(parent):
+                for name in _names(f"{parent}/{directory}"):
+                    if name in problems:
+                        continue  # parts of it are still shown
+                    try:
+                        await self._take_off(uid, f"{parent}/{directory}", name)
+                    except (OSError, VolumeProblem) as error:
+                        problems[name] = words(error)
         if problems:
             raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
         self._claims.forget(uid)
+        if self._attachment is not None:
+            self._attachment.forget(uid)
         self._claimed.pop(uid, None)
         self._account.forget(uid)
 
@@ -156,6 +183,11 @@ class VolumeManager:
                 f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], "
                 f"failed to process volumes=[{name}]: {problem}"
             )
+        except NotAttached as problem:
+            return (
+                f"Unable to attach or mount volumes: unmounted volumes=[{volume.name}], "
+                f"unattached volumes=[{volume.name}], failed to process volumes=[]: {problem}"
+            )
         except HostCallStuck as error:
             return (
                 f"Unable to attach or mount volumes: unmounted volumes=[{volume.name}], unattached volumes=[], "
@@ -174,30 +206,40 @@ class VolumeManager:
         if plugin is None:
             raise unserved(kind, request, self._plugins)
         uid = request.pod.metadata.uid
-        operation = MAP if persistent is not None and persistent.spec.volume_mode == "Block" else MOUNT
-        with self._account.mounting(uid, request.volume.name, plugin.name, operation):
-            mounted = await plugin.set_up(request)
+        with self._account.mounting(uid, request.volume.name, plugin.name, MAP if request.block else MOUNT):
+            mounted = await self._phases(plugin, request)
         if persistent is None:
             return mounted
         if mounted.path and mounted.path == self._root.volume(uid, plugin.name, request.name):
             self._claimed.setdefault(uid, {})[mounted.name] = mounted.path
         return replace(mounted, directory=request.name, supplemental_group=volume_group(persistent))
 
+    async def _phases(self, plugin: VolumePlugin, request: VolumeRequest) -> MountedVolume:
+        """Attach, stage, set up, expand: those that the plugin has."""
+        if self._attachment is not None and isinstance(plugin, AttachedByController):
+            await self._attachment.wait(request.pod.metadata.uid, plugin.attachment(request))
+        if isinstance(plugin, Staged):
+            await plugin.stage(request)
+        mounted = await plugin.set_up(request)
+        if isinstance(plugin, Expandable):
+            await plugin.expand(request, mounted)
+        return mounted
+
     async def _take_off(self, uid: str, directory: str, name: str) -> None:
-        plugin = self._by_directory.get(directory)
+        kind = os.path.basename(directory)
+        plugin = self._by_directory.get(kind)
         if plugin is not None:
             with self._account.unmounting(uid, name, plugin.name):
                 await plugin.tear_down(uid, name)
             return
-        path = f"{self._root.volumes(uid)}/{directory}/{name}"
         gone = await self._threads.run(
-            partial(remove_empty, path),
+            partial(remove_empty, f"{directory}/{name}"),
             on=f"volume {name}: remove empty directory",
             key=volume_key(uid, name),
             within=WAIT_SECONDS,
         )
         if not gone:
-            raise VolumeProblem(f'volume "{name}" of type {directory} holds data and is not one that this node knows')
+            raise VolumeProblem(f'volume "{name}" of type {kind} holds data and is not one that this node knows')
 
     async def _release_sub_paths(self, uid: str, volume: str) -> None:
         await self._threads.run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -49,13 +49,22 @@ class VolumeRequest(Struct, frozen=True, kw_only=True):
         return self.persistent.metadata.name if self.persistent is not None else self.volume.name
 
     @property
+    def block(self) -> bool:
+        """Whether containers get the disk as it is, without a file system."""
+        return self.persistent is not None and self.persistent.spec.volume_mode == "Block"
+
+    @property
     def mount_options(self) -> tuple[str, ...]:
         """Those of the PersistentVolume."""
         return self.persistent.spec.mount_options if self.persistent is not None else ()
 
 
 class VolumePlugin(Protocol):
-    """One type of volumes. Both verbs may be repeated at any time and then change nothing."""
+    """One type of volumes. Both verbs may be repeated at any time and then change nothing.
+
+    Other phases are optional: a plugin that implements `AttachedByController`, `Staged` or `Expandable` has them, and
+    they come in this order: attach, stage, set up, expand.
+    """
 
     @property
     def name(self) -> str:
@@ -70,6 +79,30 @@ class VolumePlugin(Protocol):
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Takes the volume of that name off the pod, by what is on disk alone. Raises OSError."""
+
+
+@runtime_checkable
+class AttachedByController(Protocol):
+    """A plugin whose volumes a controller attaches to nodes."""
+
+    def attachment(self, request: VolumeRequest) -> str:
+        """The volume's name in the node's status. Raises VolumeProblem."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A plugin that makes a volume ready once for all pods of the node."""
+
+    async def stage(self, request: VolumeRequest) -> None:
+        """Before `set_up` of each pod; again and again is fine. Raises VolumeProblem or OSError."""
+
+
+@runtime_checkable
+class Expandable(Protocol):
+    """A plugin whose volumes may have grown since they were mounted."""
+
+    async def expand(self, request: VolumeRequest, mounted: MountedVolume) -> None:
+        """After `set_up`; nothing to grow is fine. Raises VolumeProblem or OSError."""
 
 
 class Mounts(Protocol):

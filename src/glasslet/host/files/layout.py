@@ -54,6 +54,14 @@ class RootLayout(Struct, frozen=True):
         """One mounted volume. `plugin` as in `kubernetes.io/empty-dir`."""
         return f"{self.pod(uid)}/volumes/{escaped(plugin)}/{component(name, 'volume name')}"
 
+    def volume_devices(self, uid: str) -> str:
+        """Parent of `<plugin>/<volume>`, links to disks that containers get as they are."""
+        return f"{self.pod(uid)}/volumeDevices"
+
+    def volume_device(self, uid: str, plugin: str, name: str) -> str:
+        """One such link."""
+        return f"{self.volume_devices(uid)}/{escaped(plugin)}/{component(name, 'volume name')}"
+
     def plugins(self, uid: str) -> str:
         """Parent of what volume plugins note down about a pod's volumes."""
         return f"{self.pod(uid)}/plugins"

@@ -201,7 +201,7 @@ class PodFiles:
     def _remove(self, ref: PodRef) -> None:
         uid = ref.uid
         table = read_mount_table()
-        for path in (self._root.volumes(uid), self._root.sub_paths(uid), f"{self._root.pod(uid)}/volumeDevices"):
+        for path in (self._root.volumes(uid), self._root.sub_paths(uid), self._root.volume_devices(uid)):
             if not remove_empty(path):
                 raise OSError(errno.ENOTEMPTY, "data of volumes is still there", path)
         remove_tree(self._root.pod(uid), table)
