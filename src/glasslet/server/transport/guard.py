@@ -12,6 +12,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from glasslet.server.access.users import ClientCertificate
@@ -87,17 +88,32 @@ class ServerConnections:
             guard.abort()
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptedClient:
+    """The socket of an accepted connection, and its source address. `handshake`: None without TLS."""
+
+    sock: socket.socket
+    source: str
+    handshake: Handshake | None
+
+    def shut(self) -> None:
+        """Ends the connection under its handshake, which fails then."""
+        # The client may have been quicker.
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
 class ConnectionGuard(asyncio.Protocol):
     """One connection. Heads are counted from the end of one answer to the start of the next request's handling."""
 
     def __init__(
-        self, inner: asyncio.Protocol, connections: ServerConnections, *, source: str, handshake: Handshake | None
+        self, inner: asyncio.Protocol, connections: ServerConnections, client: AcceptedClient, place: Place
     ) -> None:
-        """`source`: the client's address. `handshake`: None without TLS."""
-        self.source = source
+        self.source = client.source
         self.certificate: ClientCertificate | None = None
-        self._handshake = handshake
-        self._place: Place | None = None
+        self._client = client
+        self._handshake = client.handshake
+        self._place = place
         self._inner = inner
         self._connections = connections
         self._limits = connections.limits
@@ -119,29 +135,22 @@ class ConnectionGuard(asyncio.Protocol):
         """The context of the handshake; None without TLS."""
         return self._handshake.context if self._handshake is not None else None
 
-    def admit(self, close: Callable[[], None]) -> bool:
-        """Takes a place; False if there is none. `close` ends the connection as long as its handshake is not done."""
-
-        def evict() -> None:
-            self._connections.evicted.note(source=self.source)
-            if self._transport is not None:
-                self._transport.abort()
-            else:
-                close()
-
-        self._place = self._connections.places.take(self.source, evict)
-        return self._place is not None
+    def evict(self) -> None:
+        """Ends the connection for a newer one."""
+        self._connections.evicted.note(source=self.source)
+        if self._transport is not None:
+            self._transport.abort()
+        else:
+            self._client.shut()
 
     def leave(self) -> None:
         """Gives the place back."""
-        if self._place is not None:
-            self._connections.places.leave(self._place)
+        self._connections.places.leave(self._place)
 
     # For the handling of requests.
 
     def authorized(self) -> None:
         """A request of a named user was authorized: the connection is known from now on."""
-        assert self._place is not None
         self._connections.places.prove(self._place)
         if self.certificate is not None:
             self._connections.places.learn_api_server(self.source)
@@ -202,7 +211,7 @@ class ConnectionGuard(asyncio.Protocol):
         if self._handshake is not None:
             connection = transport.get_extra_info("ssl_object")
             self.certificate = self._handshake.certificate(connection, transport.get_extra_info("peercert"))
-        if self.certificate is not None and self._place is not None:
+        if self.certificate is not None:
             self._connections.places.prove(self._place)
         self._connections.add(self._inner, self)
         _keep_alive(self._transport)
@@ -265,8 +274,7 @@ class ConnectionGuard(asyncio.Protocol):
 
     @property
     def _header_bytes(self) -> int:
-        known = self._place is not None and self._place.known
-        return self._limits.header_bytes if known else self._limits.stranger_header_bytes
+        return self._limits.header_bytes if self._place.known else self._limits.stranger_header_bytes
 
     def _find_early(self, data: bytes) -> None:
         """Keeps what follows the head: a client may begin to speak the new protocol before the old one has answered."""

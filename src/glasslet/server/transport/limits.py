@@ -25,11 +25,11 @@ class ConnectionLimits:
     """Ours: all connections together; the file descriptors are the agent's, too."""
     known_per_source: int = 512
     """Ours: known connections from one source address."""
-    strangers: int = 1024
-    """Ours: strangers together."""
+    strangers: int = 256
+    """Ours: strangers together. One with a head under way costs up to 0.2 MB."""
     strangers_per_source: int = 64
     """Ours: strangers from one source address."""
-    reserved: int = 256
+    reserved: int = 96
     """Ours: of `connections` and of `strangers`, places that only the API server's addresses may take."""
     stream_idle_seconds: float = 14400.0
     """An exec, attach or port-forward session that carries no byte for this long is cut."""

@@ -9,14 +9,16 @@ import socket
 
 from aiohttp import web
 
-from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
+from glasslet.server.transport.guard import AcceptedClient, ConnectionGuard, ServerConnections
 from glasslet.server.transport.tally import Tally
 from glasslet.server.transport.tls import ServingTLS
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 16
-"""Connections accepted before the event loop goes on with its other work."""
+_ADMITTED_AT_ONCE = 4
+"""A handshake costs some milliseconds: so many begin before the event loop goes on with its other work."""
+_LOOKED_AT_AT_ONCE = 64
+"""To refuse costs little."""
 _NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_SECONDS = 1.0
 
@@ -85,7 +87,8 @@ class Listener:
 
     def _accept(self) -> None:
         """Accepts what waits, as much as fits between other work."""
-        for _ in range(_AT_ONCE):
+        admitted = 0
+        for _ in range(_LOOKED_AT_AT_ONCE):
             try:
                 sock, address = self._sock.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -98,21 +101,26 @@ class Listener:
                 loop.remove_reader(self._sock)
                 self._pause = loop.call_later(_PAUSE_SECONDS, self._accept_from_now_on)
                 return
-            self._welcome(sock, address[0])
+            admitted += self._admit(sock, address[0])
+            if admitted == _ADMITTED_AT_ONCE:
+                return
 
-    def _welcome(self, sock: socket.socket, source: str) -> None:
-        sock.setblocking(False)
-        handshake = self._tls.handshake() if self._tls is not None else None
-        assert self._runner is not None
-        assert self._runner.server is not None
-        guard = ConnectionGuard(self._runner.server(), self._connections, source=source, handshake=handshake)
-        if not guard.admit(lambda: _shut(sock)):
+    def _admit(self, sock: socket.socket, source: str) -> bool:
+        """Begins the handshake if there is a place; else closes the connection."""
+        place = self._connections.places.take(source, lambda: guard.evict())
+        if place is None:
             self._refused.note(source=source)
             sock.close()
-            return
+            return False
+        sock.setblocking(False)
+        client = AcceptedClient(sock, source, self._tls.handshake() if self._tls is not None else None)
+        assert self._runner is not None
+        assert self._runner.server is not None
+        guard = ConnectionGuard(self._runner.server(), self._connections, client, place)
         task = asyncio.create_task(self._shake_hands(sock, guard), name=f"connection from {source}")
         self._handshakes.add(task)
         task.add_done_callback(self._handshakes.discard)
+        return True
 
     async def _shake_hands(self, sock: socket.socket, guard: ConnectionGuard) -> None:
         """Ends with the TLS handshake; from then on the guard has the connection."""
@@ -134,12 +142,3 @@ class Listener:
             guard.leave()
             sock.close()
             raise
-
-
-def _shut(sock: socket.socket) -> None:
-    """Ends a connection under its handshake, which fails then."""
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        # The client was quicker.
-        return
