@@ -35,7 +35,7 @@ async def probe_exec(
         return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=output, brief=f"not done within {go_seconds(timeout)}")
     except RuntimeCallError as error:
         return ProbeAnswer(verdict=ProbeVerdict.UNKNOWN, error=rpc_words(error))
-    output = (result.stdout + result.stderr)[:READ_BYTES].decode(errors="replace")
+    output = result.text(READ_BYTES)
     verdict = ProbeVerdict.SUCCESS if result.exit_code == 0 else ProbeVerdict.FAILURE
     return ProbeAnswer(verdict=verdict, output=output, brief=f"exit code {result.exit_code}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 from msgspec import Struct
@@ -212,8 +213,23 @@ class ContainerSpec(Struct, frozen=True, kw_only=True):
 
 
 class ExecResult(Struct, frozen=True, kw_only=True):
-    """What a command inside a container gave back."""
+    """The output and the end of a command that ran inside a container."""
 
     stdout: bytes = b""
     stderr: bytes = b""
     exit_code: int = 0
+
+    @property
+    def output(self) -> bytes:
+        """Both streams, one after the other."""
+        return self.stdout + self.stderr
+
+    def failure(self, command: Sequence[str], *, shown: int | None = None) -> str | None:
+        """Upstream's words for a command that failed, None for one that succeeded. `shown`: bytes of the output."""
+        if self.exit_code == 0:
+            return None
+        return f"command '{' '.join(command)}' exited with {self.exit_code}: {self.text(shown)}"
+
+    def text(self, shown: int | None = None) -> str:
+        """The output as text, cut after so many bytes."""
+        return self.output[:shown].decode(errors="replace")

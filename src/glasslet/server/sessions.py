@@ -53,11 +53,9 @@ class RuntimeSessions:
     async def run(self, pod: Pod, container: str, command: Sequence[str]) -> bytes:
         """A command's whole output. One that fails is refused, with its output as the reason."""
         result = await self._runtime.exec_sync(self._running(pod, container), tuple(command), timeout=0)
-        output = result.stdout + result.stderr
-        if result.exit_code != 0:
-            words = output.decode("utf-8", "replace")
-            raise StreamRefused(f"command '{' '.join(command)}' exited with {result.exit_code}: {words}")
-        return output
+        if (failure := result.failure(command)) is not None:
+            raise StreamRefused(failure)
+        return result.output
 
     def _running(self, pod: Pod, container: str) -> ContainerID:
         observed = self._observed(PodUID(pod.metadata.uid))

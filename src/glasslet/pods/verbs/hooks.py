@@ -68,10 +68,8 @@ class HookRunner:
             result = await self._runtime.exec_sync(instance, command, 0)
         except RuntimeCallError as error:
             raise HookFailed(f'{what} - error: {error}, message: ""') from error
-        if result.exit_code != 0:
-            text = (result.stdout + result.stderr)[:SHOWN_BYTES].decode(errors="replace")
-            error_text = f"command '{' '.join(command)}' exited with {result.exit_code}: {text}"
-            raise HookFailed(f'{what} - error: {error_text}, message: "{text}"')
+        if (failure := result.failure(command, shown=SHOWN_BYTES)) is not None:
+            raise HookFailed(f'{what} - error: {failure}, message: "{result.text(SHOWN_BYTES)}"')
 
     async def _http(self, action: HTTPGetAction, pod: Pod, container: Container) -> None:
         what = f"HTTP lifecycle hook ({action.path}) {_subject(pod, container)} failed"

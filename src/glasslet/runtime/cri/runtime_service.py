@@ -228,7 +228,8 @@ class CRIRuntime:
     async def exec_sync(self, container: ContainerID, command: tuple[str, ...], timeout: float) -> ExecResult:
         """Runs a command and gives its output (the protocol limits it to 16 MiB). The protocol counts whole seconds, so
         a fraction is rounded up."""
-        request = container_pb2.ExecSyncRequest(container_id=container, cmd=command, timeout=math.ceil(timeout))
+        with refusing_unencodable(Verb.EXEC_SYNC):
+            request = container_pb2.ExecSyncRequest(container_id=container, cmd=command, timeout=math.ceil(timeout))
         deadline = self._timeouts.exec_sync(timeout)
         answer: container_pb2.ExecSyncResponse = await self._calls.call(Verb.EXEC_SYNC, request, timeout=deadline)
         return ExecResult(stdout=answer.stdout, stderr=answer.stderr, exit_code=answer.exit_code)
