@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -105,16 +105,15 @@ def names() -> Iterator[tuple[str, str]]:
 
 
 @cache
-def code() -> tuple[ast.AST, ...]:
-    """Every node of the code that may act: not of what loads, checks and lists settings."""
+def code() -> str:
+    """The code that may act: not what loads, checks and lists settings."""
     paths = [(path, path.relative_to(SOURCES).parts) for path in SOURCES.rglob("*.py")]
-    trees = [ast.parse(path.read_text()) for path, parts in paths if "_generated" not in parts and parts[0] != "config"]
-    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Constant))
+    return "\n".join(path.read_text() for path, parts in paths if "_generated" not in parts and parts[0] != "config")
 
 
-def attributes() -> Iterator[str]:
-    return (node.attr for node in code() if isinstance(node, ast.Attribute))
+def attributes() -> list[str]:
+    return re.findall(r"\.([a-z][a-z0-9_]*)", code())
 
 
-def texts() -> Iterator[str]:
-    return (node.value for node in code() if isinstance(node, ast.Constant) and isinstance(node.value, str))
+def texts() -> list[str]:
+    return re.findall(r'"([A-Z][A-Za-z0-9]*)"', code())
