@@ -10,28 +10,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import uvloop
 
-from glasslet.assembly.cgroups import find_cgroup_driver
-from glasslet.assembly.cluster import ClusterSide, build_cluster_side, pod_cidr_services, report_node_notices
-from glasslet.assembly.devices import build_devices
+from glasslet.assembly.cluster import pod_cidr_services, report_node_notices
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
-from glasslet.assembly.pods import PodSide, build_pod_side, find_host_ips
-from glasslet.assembly.runtime import RuntimeSide, build_runtime_side, connect_runtime
-from glasslet.assembly.servers import ServerSide, add_vitals, build_pod_resources, build_servers, find_service_manager
-from glasslet.assembly.sides import Sides
-from glasslet.assembly.sources import build_desired
+from glasslet.assembly.platform import Platform, build_platform
+from glasslet.assembly.pods import PodSide, build_pod_side
+from glasslet.assembly.runtime import build_runtime_side, connect_runtime
+from glasslet.assembly.servers import (
+    ServerSide,
+    add_vitals,
+    build_first_services,
+    build_pod_resources,
+    build_servers,
+    find_service_manager,
+)
 from glasslet.assembly.stats import build_stats
-from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
 from glasslet.host.process import set_open_files, set_own_oom_score
+from glasslet.node.facts import find_host_ips
 from glasslet.record.stations import WaitKind
-from glasslet.server.healthz import HealthzServer
-from glasslet.server.protocols import PING
 from glasslet.server.startup import Startup
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.server.vitals import Vitals, log_check
@@ -69,37 +70,22 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) 
     foundation = build_foundation(loaded, serving_pair)
     startup, vitals = Startup(), Vitals(log_check(log.problem))
     manager = find_service_manager(foundation, vitals)
-    watchdog = {"watchdog": manager.run} if manager is not None else {}
-    async with _connections(foundation), _always(foundation, startup, watchdog), AsyncExitStack() as layers:
+    async with AsyncExitStack() as layers:
+        # Connections to the API server end last: events are sent to the end.
+        layers.push_async_callback(foundation.close)
+        await layers.enter_async_context(running(build_first_services(foundation, startup, manager)))
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
         set_own_oom_score(foundation.configuration.oom_score_adj)
         set_open_files(foundation.configuration.max_open_files)
-        if foundation.identity is not None:
-            startup.waiting_for("waiting for a client certificate, asked for with the bootstrap credentials")
-            await foundation.identity.obtain()
-            await layers.enter_async_context(running({"client certificate": foundation.identity.run}))
-        host_ips = await find_host_ips(foundation)
-        connection = await connect_runtime(foundation, startup.waiting_for)
-        layers.push_async_callback(connection.close)
-        runtime = build_runtime_side(foundation, connection)
-        desired = build_desired(foundation)
-        devices = build_devices(foundation, runtime, all_pods_known=desired.ready)
-        cluster = build_cluster_side(foundation, runtime, devices)
-        driver = await find_cgroup_driver(foundation, connection.runtime)
-        sides = Sides(
-            foundation=foundation,
-            runtime=runtime,
-            cluster=cluster,
-            devices=devices,
-            desired=desired,
-            host_ips=host_ips,
-        )
+        await _obtain_identity(foundation, startup, layers)
+        platform = await _connect(foundation, startup, layers)
         report_node_notices(foundation)
-        pods = build_pod_side(sides, driver)
+        pods = build_pod_side(platform)
         add_vitals(vitals, foundation, pods)
-        servers = await build_servers(sides, pods, build_stats(foundation, runtime, pods), vitals, log)
-        await _manage_pods(foundation, runtime, pods, servers, layers)
-        await _listen_to_sources(foundation, runtime, pods, cluster, layers)
+        stats = build_stats(foundation, platform.runtime, pods)
+        servers = await build_servers(platform, pods, stats, vitals, log)
+        await _manage_pods(platform, pods, servers, layers)
+        await _listen_to_sources(platform, pods, layers)
         startup.finished()
         if manager is not None:
             manager.ready()
@@ -109,71 +95,58 @@ async def _agent(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) 
         await asyncio.get_running_loop().create_future()
 
 
-async def _manage_pods(
-    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, servers: ServerSide, layers: AsyncExitStack
-) -> None:
-    """From here on the agent sees what runs, works on pods, and answers."""
+async def _obtain_identity(foundation: Foundation, startup: Startup, layers: AsyncExitStack) -> None:
+    """The certificate that the API server knows this node by."""
+    if foundation.identity is not None:
+        startup.waiting_for("waiting for a client certificate, asked for with the bootstrap credentials")
+        await foundation.identity.obtain()
+        await layers.enter_async_context(running({"client certificate": foundation.identity.run}))
+
+
+async def _connect(foundation: Foundation, startup: Startup, layers: AsyncExitStack) -> Platform:
+    """The runtime, and what stands on it before there are pods."""
+    host_ips = await find_host_ips(
+        foundation.node_name, foundation.options.node_ip, threads=foundation.threads, recorder=foundation.record
+    )
+    connection = await connect_runtime(foundation, startup.waiting_for)
+    layers.push_async_callback(connection.close)
+    return await build_platform(foundation, build_runtime_side(foundation, connection), host_ips)
+
+
+async def _manage_pods(platform: Platform, pods: PodSide, servers: ServerSide, layers: AsyncExitStack) -> None:
+    """From here on the agent observes what runs, works on pods, and answers."""
+    foundation, runtime = platform.foundation, platform.runtime
     await layers.enter_async_context(running({"runtime connection lingers": runtime.connection.linger.run}))
     observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
     await layers.enter_async_context(running(observation))
     await layers.enter_async_context(running(pods.configuration.services))
     await pods.cgroups.start()
-    pods.devices.manager.start()
-    await layers.enter_async_context(running(pods.devices.services))
+    platform.devices.manager.start()
+    await layers.enter_async_context(running(platform.devices.services))
     probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
     work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
     await layers.enter_async_context(running(probes | work))
     for server in servers.listening:
         await server.start()
         layers.push_async_callback(server.stop)
-    resources = build_pod_resources(foundation, pods)
     upkeep = {
         "log rotation": runtime.rotator.run,
-        "pod resources": resources.run,
+        "pod resources": build_pod_resources(foundation, pods).run,
         **pods.services,
         **pod_cidr_services(foundation, runtime),
+        **servers.services,
     }
-    await layers.enter_async_context(running({**upkeep, **servers.services}))
+    await layers.enter_async_context(running(upkeep))
 
 
-async def _listen_to_sources(
-    foundation: Foundation, runtime: RuntimeSide, pods: PodSide, cluster: ClusterSide | None, layers: AsyncExitStack
-) -> None:
+async def _listen_to_sources(platform: Platform, pods: PodSide, layers: AsyncExitStack) -> None:
     """Pods come from here on: not before it is known what runs already, and what the node has."""
-    with foundation.record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
-        await runtime.observed.synced.wait()
+    record, cluster = platform.foundation.record, platform.cluster
+    with record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
+        await platform.runtime.observed.synced.wait()
     if cluster is not None:
         await layers.enter_async_context(running({"node": cluster.node.run}))
-        with foundation.record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
+        with record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
             await cluster.facts.gathered.wait()
     sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}
-    await layers.enter_async_context(running({**sources, **(pods.api.services if pods.api is not None else {})}))
-
-
-@asynccontextmanager
-async def _connections(foundation: Foundation) -> AsyncIterator[None]:
-    """Connections to the API server end last: events are told to the end."""
-    try:
-        yield
-    finally:
-        if foundation.clients is not None:
-            await foundation.clients.close()
-
-
-@asynccontextmanager
-async def _always(
-    foundation: Foundation, startup: Startup, watchdog: Mapping[str, Callable[[], Awaitable[None]]]
-) -> AsyncIterator[None]:
-    """What runs from the first moment to the last: it can tell why nothing else does."""
-    configuration = foundation.configuration
-    lag = LoopLag(findings=foundation.record, observe=foundation.metrics.loop.late)
-    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run, **watchdog}
-    if configuration.healthz_port:
-        services["health port"] = HealthzServer(
-            address=configuration.healthz_bind_address,
-            port=configuration.healthz_port,
-            checks=(PING, startup.check()),
-            recorder=foundation.record,
-        ).run
-    async with running(services):
-        yield
+    await layers.enter_async_context(running(sources | (dict(pods.api.services) if pods.api is not None else {})))

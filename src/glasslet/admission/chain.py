@@ -90,6 +90,30 @@ class PodAdmission:
         return verdict
 
 
+class AdmissionMetrics(Protocol):
+    """Counts pods that were refused, and those that made room."""
+
+    def rejected(self, reason: str) -> None: ...
+    def preempted(self, shortage: str) -> None: ...
+
+
+def counted(
+    admission: Callable[[Pod, Sequence[Pod]], Admitted | Rejected], metrics: AdmissionMetrics
+) -> Callable[[Pod, Sequence[Pod]], Admitted | Rejected]:
+    """Admission of pods that come: its refusals and victims are counted."""
+
+    def admit(pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
+        verdict = admission(pod, others)
+        if isinstance(verdict, Rejected):
+            metrics.rejected(verdict.reason)
+        else:
+            for _ in verdict.victims:
+                metrics.preempted(verdict.shortage)
+        return verdict
+
+    return admit
+
+
 def _with(allocatable: Mapping[str, Quantity], amounts: Mapping[str, int]) -> Mapping[str, Quantity]:
     """A node that has at least so much."""
     short = {

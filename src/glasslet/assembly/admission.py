@@ -1,8 +1,9 @@
-"""Admission with the node as it is, the rules that the configuration switches on, and its metrics."""
+"""Builds admission, and in-place resizes, which are admitted by the same rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from glasslet.admission.app_armor import app_armor_rule
 from glasslet.admission.chain import DeviceClaims, PodAdmission
@@ -13,10 +14,15 @@ from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.cluster import build_standalone_node
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.sides import Sides
-from glasslet.exchange.admission import Admitted, Rejected
+from glasslet.assembly.platform import Platform
 from glasslet.host.app_armor import app_armor_enabled
 from glasslet.pods.collaborators import Admit
+from glasslet.pods.resize.allocations import Allocations
+from glasslet.pods.resize.decision import Decision, ResizeRules, decide
+from glasslet.pods.resize.files import ResizeFiles
+from glasslet.podspec.request import NodeFacts
+from glasslet.podspec.resources import swap_limit
+from glasslet.resources.node_share import machine_for_pods
 
 
 def build_admission(
@@ -42,29 +48,61 @@ def build_admission(
     )
 
 
-def counting(foundation: Foundation, admission: Admit) -> Admit:
-    """Admission whose refusals and victims are counted: that of pods that come."""
-
-    def counted(pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
-        verdict = admission(pod, others)
-        if isinstance(verdict, Rejected):
-            foundation.metrics.pod_workers.rejected(verdict.reason)
-        else:
-            for _ in verdict.victims:
-                foundation.metrics.pod_workers.preempted(verdict.shortage)
-        return verdict
-
-    return counted
-
-
-def build_pod_admission(sides: Sides) -> PodAdmission:
+def build_pod_admission(platform: Platform) -> PodAdmission:
     """With the node as the API server has it, or as this machine alone makes it."""
-    foundation, cluster, devices = sides.foundation, sides.cluster, sides.devices.manager
+    foundation, cluster, devices = platform.foundation, platform.cluster, platform.devices.manager
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial, devices)
-    standalone = build_standalone_node(foundation, sides.host_ips)
+    standalone = build_standalone_node(foundation, platform.host_ips)
 
     def node() -> Node:
-        return standalone(sides.runtime.conditions.supplemental_groups_policy)
+        return standalone(platform.runtime.conditions.supplemental_groups_policy)
 
     return build_admission(foundation, node, node, devices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeSide:
+    """`kept` is a service: it writes."""
+
+    allocations: Allocations
+    kept: ResizeFiles
+
+
+def build_resizes(
+    foundation: Foundation, node: Callable[[], NodeFacts], admission: Admit, *, sources_ready: Callable[[], bool]
+) -> ResizeSide:
+    """Reads what the last run left; damaged files are findings."""
+    configuration = foundation.configuration
+    rules = ResizeRules(
+        enabled=foundation.loaded.gates.enabled("InPlacePodVerticalScaling"),
+        static_cpus=configuration.cpu_manager_policy == "static",
+        static_memory=configuration.memory_manager_policy == "Static",
+        swaps=lambda pod, name: _swaps(pod, name, node()),
+    )
+
+    def judge(wanted: Pod, allocated: Pod, others: Sequence[Pod]) -> Decision:
+        return decide(
+            wanted,
+            allocated,
+            rules,
+            machine_for_pods(configuration, foundation.machine),
+            lambda pod: admission(pod, others),
+        )
+
+    kept = ResizeFiles(folder=foundation.root.root_dir, threads=foundation.threads, finding=foundation.record.finding)
+    allocations = Allocations(
+        judge=judge,
+        kept=kept,
+        metrics=foundation.metrics.resizes,
+        clock=foundation.clock,
+        before=kept.read(),
+        ready=sources_ready,
+    )
+    foundation.metrics.resizes.count_with(allocations.counts)
+    return ResizeSide(allocations=allocations, kept=kept)
+
+
+def _swaps(pod: Pod, name: str, node: NodeFacts) -> bool:
+    containers = {container.name: container for container in (*pod.spec.init_containers, *pod.spec.containers)}
+    return node.swap_controller and node.cgroup_v2 and swap_limit(pod, containers[name], node) > 0

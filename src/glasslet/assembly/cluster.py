@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
-from glasslet.assembly.api_server import APIClients
 from glasslet.assembly.devices import DeviceSide
-from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.foundation import APIClients, Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.machine import capacity_of
 from glasslet.host.mounts.syscalls import Mounts

@@ -18,7 +18,6 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.volume import DownwardAPIVolumeFile
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.images import build_credential_plugins
 from glasslet.kubeapi.objects.cached import node_ttl
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
 from glasslet.kubeapi.objects.services import Services
@@ -27,7 +26,7 @@ from glasslet.kubeapi.objects.trust_bundles import TrustBundles
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.pods.cluster_data import ClusterData
 from glasslet.pods.collaborators import ConfigurationData
-from glasslet.pods.standalone_data import StandaloneData
+from glasslet.pods.standalone_data import Credentials, StandaloneData, anonymous
 from glasslet.podspec.downward import file_text
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.object_environment import ObjectEnvironment
@@ -148,3 +147,55 @@ def _plugins(foundation: Foundation, needs: ConfigurationNeeds, sources: Project
         DOWNWARD_API: DownwardAPIVolume(volumes=volumes, field_text=sources.field_text),
         PROJECTED: ProjectedVolume(volumes=volumes, projections=sources),
     }
+
+
+def _nothing_kept(uid: PodUID) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSide:
+    """`forget`: the pod is over, its tokens are dropped."""
+
+    credentials: Credentials = anonymous
+    forget: Callable[[PodUID], None] = _nothing_kept
+
+
+def build_credential_plugins(foundation: Foundation, client: APIClient | None) -> PluginSide:
+    """`client` None: standalone. Raises ValueError if the configuration changed for the worse since it was checked."""
+    options = foundation.options
+    if not options.image_credential_provider_config:
+        return PluginSide()
+    from glasslet.config.credential_providers import TOKENS_GATE, read_credential_providers
+    from glasslet.kubeapi.objects.service_accounts import APIServiceAccounts
+    from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
+    from glasslet.runtime.images.plugin_process import PluginProcess
+    from glasslet.runtime.images.plugins import CredentialPlugin, CredentialPlugins
+    from glasslet.telemetry.metrics.images import CredentialPluginMetrics
+
+    found = read_credential_providers(
+        options.image_credential_provider_config,
+        options.image_credential_provider_bin_dir,
+        tokens=foundation.loaded.gates.enabled(TOKENS_GATE),
+    )
+    if found.problems:
+        raise ValueError(found.problems[0])
+    config, record, clock = found.config, foundation.record, foundation.clock
+    metrics = CredentialPluginMetrics(foundation.metrics.registry, config_hash=config.hash)
+    tokens = ServiceAccountTokens(client=client, recorder=record, clock=clock) if client is not None else None
+    accounts = APIServiceAccounts(client, tokens) if client is not None and tokens is not None else None
+    plugins = CredentialPlugins(
+        [
+            CredentialPlugin(
+                provider=provider,
+                process=PluginProcess(
+                    provider=provider, directory=config.directory, recorder=record, metrics=metrics, clock=clock
+                ),
+                accounts=accounts,
+                clock=clock,
+                recorder=record,
+            )
+            for provider in config.providers
+        ]
+    )
+    return PluginSide(credentials=plugins.matching, forget=tokens.forget if tokens is not None else _nothing_kept)

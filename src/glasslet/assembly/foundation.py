@@ -1,4 +1,4 @@
-"""What everything else stands on: time, record, metrics, events, and the settings they came from."""
+"""Builds what all else stands on: time, record, metrics, events, settings, identity, clients of the API server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasslet.assembly.api_server import APIClients, Connector, build_client_identity, build_clients
 from glasslet.concurrency.clock import Clock, SystemClock
 from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -15,15 +14,109 @@ from glasslet.config.options import Options
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.machine import Machine, node_name, read_machine
 from glasslet.host.threads import HostThreads
-from glasslet.identity.client_identity import ClientIdentity
+from glasslet.identity.client_identity import ClientIdentity, IdentitySettings
+from glasslet.identity.manager import NO_METRICS
+from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.event_recorder import EventRecorder
+from glasslet.kubeapi.kubeconfig import Kubeconfig
+from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.keeper import RecordKeeper
-from glasslet.record.recorder import current_scope
+from glasslet.record.recorder import Recorder, current_scope
 from glasslet.record.store import Record
 from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.telemetry.metrics.agent import FeatureGateState
+from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.catalog import Metrics
+from glasslet.telemetry.metrics.certificates import ClientCertificateMetrics
+from glasslet.telemetry.metrics.registry import MetricRegistry
+from glasslet.version import KUBELET_VERSION
+
+_USER_AGENT = f"kubelet/{KUBELET_VERSION} (linux) glasslet"
+_UNLIMITED = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class APIClients:
+    """`requests`: everything but what follows (kubeAPIQPS, kubeAPIBurst); `heartbeats`: node status and lease, without
+    limit and with a time-out of their own; `events`: eventRecordQPS, eventBurst; `reviews`: who asks this node's server
+    and may they, without limit, as somebody waits for each."""
+
+    requests: HTTPAPIClient
+    heartbeats: HTTPAPIClient
+    events: HTTPAPIClient
+    reviews: HTTPAPIClient
+
+    def peers(self) -> set[str]:
+        """Addresses of the API server to which connections are open."""
+        clients = (self.requests, self.heartbeats, self.events, self.reviews)
+        return {address for client in clients for address in client.peers()}
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for client in (self.reviews, self.events, self.requests, self.heartbeats):
+            await client.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connector:
+    """Makes clients."""
+
+    recorder: Recorder
+    clock: Clock
+    metrics: APIClientMetrics
+
+    def client(
+        self, config: Kubeconfig, *, qps: float = _UNLIMITED, burst: int = 1, timeout: float = 30.0
+    ) -> HTTPAPIClient:
+        """A client with connections of its own; `timeout` in seconds."""
+        return HTTPAPIClient(
+            config=config,
+            recorder=self.recorder,
+            clock=self.clock,
+            metrics=self.metrics,
+            limiter=RequestLimiter(qps=qps, burst=burst, clock=self.clock),
+            user_agent=_USER_AGENT,
+            timeout=timeout,
+        )
+
+
+def build_clients(connector: Connector, config: Kubeconfig, configuration: KubeletConfiguration) -> APIClients:
+    """The clients of a node of a cluster."""
+    patience = min(configuration.node_status_update_frequency, configuration.node_lease_duration_seconds)
+    return APIClients(
+        requests=connector.client(config, qps=configuration.kube_api_qps, burst=configuration.kube_api_burst),
+        heartbeats=connector.client(config, timeout=float(patience)),
+        events=connector.client(config, qps=configuration.event_record_qps, burst=configuration.event_burst),
+        reviews=connector.client(config),
+    )
+
+
+def build_client_identity(
+    loaded: Loaded, node: str, connector: Connector, registry: MetricRegistry
+) -> ClientIdentity | None:
+    """None without --kubeconfig: standalone."""
+    options, rotate = loaded.options, loaded.configuration.rotate_certificates
+    if not options.kubeconfig:
+        return None
+    metrics = ClientCertificateMetrics(registry) if rotate else None
+    identity = ClientIdentity(
+        settings=IdentitySettings(
+            node=node,
+            kubeconfig=options.kubeconfig,
+            bootstrap_kubeconfig=options.bootstrap_kubeconfig,
+            cert_dir=options.cert_dir,
+            rotate=rotate,
+        ),
+        connect=connector.client,
+        metrics=metrics or NO_METRICS,
+        recorder=connector.recorder,
+        clock=connector.clock,
+    )
+    if metrics is not None:
+        metrics.show(identity.expiry)
+    return identity
+
 
 _PRIVATE = 0o750
 
@@ -46,6 +139,11 @@ class Foundation:
     clients: APIClients | None
     """Both None: standalone."""
     serving_pair: ServingPair
+
+    async def close(self) -> None:
+        """Closes the connections to the API server."""
+        if self.clients is not None:
+            await self.clients.close()
 
     @property
     def configuration(self) -> KubeletConfiguration:

@@ -6,8 +6,8 @@ import os
 from datetime import UTC, datetime
 
 from glasslet.answers.agent import AgentAnswer
+from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
-from glasslet.assembly.sides import Sides
 from glasslet.glass.containers import ContainerAccess
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
@@ -15,21 +15,21 @@ from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.version import KUBELET_VERSION
 
 
-def build_glass(sides: Sides, pods: PodSide, logs: ContainerLogs) -> GlassSource:
+def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> GlassSource:
     """The source of the handlers."""
-    foundation, runtime = sides.foundation, sides.runtime
+    foundation, runtime = platform.foundation, platform.runtime
     containers = ContainerAccess(runtime=runtime.connection.runtime, observed=runtime.observed.get, logs=logs)
     return GlassSource(
         pods=pods.census.snapshot,
         agent=AgentFacts(
-            fixed=_agent(sides), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
+            fixed=_agent(platform), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
         ),
         node=NodeSituationReader(
             name=foundation.node_name,
             clock=foundation.clock,
             conditions=runtime.conditions,
             waiting_for=pods.desired.waiting_for,
-            cluster=_cluster(sides),
+            cluster=_cluster(platform),
         ),
         probes=pods.probes.manager.last,
         stuck=pods.upkeep.progress.stuck,
@@ -38,8 +38,8 @@ def build_glass(sides: Sides, pods: PodSide, logs: ContainerLogs) -> GlassSource
     )
 
 
-def _agent(sides: Sides) -> AgentAnswer:
-    foundation, info = sides.foundation, sides.runtime.connection.info
+def _agent(platform: Platform) -> AgentAnswer:
+    foundation, info = platform.foundation, platform.runtime.connection.info
     return AgentAnswer(
         version=KUBELET_VERSION,
         pid=os.getpid(),
@@ -51,12 +51,12 @@ def _agent(sides: Sides) -> AgentAnswer:
     )
 
 
-def _cluster(sides: Sides) -> ClusterView | None:
-    if sides.cluster is None:
+def _cluster(platform: Platform) -> ClusterView | None:
+    if platform.cluster is None:
         return None
-    foundation, identity = sides.foundation, sides.foundation.identity
+    foundation, identity = platform.foundation, platform.foundation.identity
     return ClusterView(
-        node=sides.cluster.node,
+        node=platform.cluster.node,
         lease_seconds=foundation.configuration.node_lease_duration_seconds,
         expired_at=identity.expired_at if identity is not None else lambda: None,
     )

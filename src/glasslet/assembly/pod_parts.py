@@ -10,9 +10,8 @@ from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
 from glasslet.assembly.cluster import build_facts_for_pods
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.runtime import RuntimeSide
-from glasslet.assembly.runtime_handlers import build_runtime_handlers
-from glasslet.assembly.sides import Sides
+from glasslet.assembly.platform import Platform
+from glasslet.assembly.runtime import RuntimeSide, build_runtime_handlers
 from glasslet.assembly.volumes import build_volumes
 from glasslet.host.files.layout import LogLayout
 from glasslet.host.files.pod_files import PodFiles
@@ -38,24 +37,24 @@ class PodParts:
     needs: ConfigurationNeeds
 
 
-def build_pod_parts(sides: Sides, cgroup_driver: str, census: PodCensus, wakes: PodWakes) -> PodParts:
+def build_pod_parts(platform: Platform, census: PodCensus, wakes: PodWakes) -> PodParts:
     """Raises CgroupsNotUsable, CgroupSetupFailed."""
-    foundation, cluster = sides.foundation, sides.cluster
-    needs = _needs(sides, wakes)
+    foundation, cluster = platform.foundation, platform.cluster
+    needs = _needs(platform, wakes)
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
     return PodParts(
         files=_build_files(foundation),
         volumes=build_volumes(foundation, cluster, needs, configuration),
-        cgroups=build_cgroup_side(foundation, cgroup_driver, census),
+        cgroups=build_cgroup_side(foundation, platform.cgroup_driver, census),
         configuration=configuration,
         needs=needs,
     )
 
 
-def build_pod_services(sides: Sides, parts: PodParts, allocations: Allocations) -> PodServices:
+def build_pod_services(platform: Platform, parts: PodParts, allocations: Allocations) -> PodServices:
     """What the workers work with."""
-    runtime = sides.runtime
+    runtime = platform.runtime
     return PodServices(
         runtime=runtime.connection.runtime,
         observed=runtime.observed,
@@ -65,8 +64,8 @@ def build_pod_services(sides: Sides, parts: PodParts, allocations: Allocations) 
         cgroups=parts.cgroups.pods,
         node=parts.needs.node,
         data=parts.configuration.data,
-        handlers=build_runtime_handlers(sides.foundation, runtime, parts.files),
-        devices=sides.devices.manager,
+        handlers=build_runtime_handlers(platform.foundation, runtime, parts.files),
+        devices=platform.devices.manager,
         network_error=runtime.conditions.network_error,
         cgroup_lost=parts.cgroups.lost,
         allocations=allocations,
@@ -89,11 +88,11 @@ def _build_files(foundation: Foundation) -> PodFiles:
     )
 
 
-def _needs(sides: Sides, wakes: PodWakes) -> ConfigurationNeeds:
-    foundation, cluster = sides.foundation, sides.cluster
+def _needs(platform: Platform, wakes: PodWakes) -> ConfigurationNeeds:
+    foundation, cluster = platform.foundation, platform.cluster
     return ConfigurationNeeds(
         mounts=Mounts(),
-        node=build_facts_for_pods(foundation, sides.runtime, sides.host_ips),
+        node=build_facts_for_pods(foundation, platform.runtime, platform.host_ips),
         allocatable_memory=lambda: machine_allocatable(foundation.configuration, foundation.machine)["memory"].value(),
         on_change=wakes.refresh,
         on_change_of_all=wakes.refresh_all,

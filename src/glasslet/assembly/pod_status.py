@@ -1,21 +1,32 @@
-"""What statuses of pods are built from, and who takes them."""
+"""Builds statuses of pods, and the probes that they show."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
+from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.platform import Platform
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.assembly.sides import Sides
 from glasslet.assembly.sources import APIPods
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.podspec.gated_fields import STOP_SIGNALS
 from glasslet.probes.manager import ProbeManager
+from glasslet.probes.memory import ProbeMemory
+from glasslet.probes.names import NameResolver
+from glasslet.probes.prober import Prober
+from glasslet.probes.results import ProbeResults
+from glasslet.probes.settings import probe_settings
+from glasslet.probes.wanted import LOOPBACK
+from glasslet.probes.worker import ProbeReport
 from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
 
@@ -35,14 +46,14 @@ def build_statuses(foundation: Foundation, cluster: ClusterSide | None, api: API
 
 
 def build_status_services(
-    sides: Sides, probes: ProbeManager, allocations: Allocations, statuses: StatusManager, api: APIPods | None
+    platform: Platform, probes: ProbeManager, allocations: Allocations, statuses: StatusManager, api: APIPods | None
 ) -> StatusServices:
     """What a worker makes its pod's status with."""
-    runtime, cluster = sides.runtime, sides.cluster
+    runtime, cluster = platform.runtime, platform.cluster
     build = status_builder(
         runtime.connection.info.name,
         partial(_recursive_read_only, runtime),
-        stop_signals=sides.foundation.loaded.gates.enabled(STOP_SIGNALS),
+        stop_signals=platform.foundation.loaded.gates.enabled(STOP_SIGNALS),
     )
 
     def finished(pod: Pod, status: PodStatus) -> None:
@@ -64,3 +75,44 @@ def build_status_services(
 
 def _recursive_read_only(runtime: RuntimeSide, handler: str) -> bool:
     return any(one.name == handler and one.recursive_read_only_mounts for one in runtime.conditions.handlers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSide:
+    """What answers "do the probes pass?"."""
+
+    manager: ProbeManager
+    memory: ProbeMemory
+
+
+def build_probe_side(
+    foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], on_change: Callable[[PodRef], None]
+) -> ProbeSide:
+    """`on_change`: a pod has to be looked at. Raises ValueError for settings that cannot be."""
+    settings = probe_settings(os.environ, exec_timeout=foundation.loaded.gates.enabled("ExecProbeTimeout"))
+    results = ProbeResults(kept=settings.kept)
+    memory = ProbeMemory(
+        path=f"{foundation.root.root_dir}/glasslet/probes",
+        passing=results.passing,
+        threads=foundation.threads,
+        recorder=foundation.record,
+    )
+    manager = ProbeManager(
+        probing=Prober(
+            runtime=runtime.connection.runtime,
+            resolve=NameResolver(threads=foundation.threads),
+            recorder=foundation.record,
+            settings=settings,
+        ),
+        results=results,
+        memory=memory,
+        report=ProbeReport(
+            recorder=foundation.record,
+            events=foundation.events.pod,
+            metrics=foundation.metrics.probes,
+            clock=foundation.clock,
+        ),
+        on_change=on_change,
+        node_ip=host_ips[0] if host_ips else LOOPBACK,
+    )
+    return ProbeSide(manager=manager, memory=memory)

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.foundation import Foundation
+from glasslet.host.files.pod_files import PodFiles
+from glasslet.host.user_ids import UNIT, NoUserIds, UserIds, spare_ids
+from glasslet.kubeapi.objects.runtime_classes import RuntimeClasses
+from glasslet.pods.runtime_handlers import PodRuntimeHandlers
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.cri.handshake import HandshakeFailed
@@ -117,3 +121,29 @@ def _verification(foundation: Foundation, connection: CRIConnection) -> PullVeri
         images=connection.images,
         clock=foundation.clock,
     )
+
+
+def build_runtime_handlers(foundation: Foundation, runtime: RuntimeSide, files: PodFiles) -> PodRuntimeHandlers:
+    """Reads which ids pods may have, and which of them are in use."""
+    clients = foundation.clients
+    return PodRuntimeHandlers(
+        classes=RuntimeClasses(client=clients.requests) if clients is not None else None,
+        handlers=lambda: runtime.conditions.handlers,
+        ids=_ids(foundation, files) if foundation.loaded.gates.enabled("UserNamespacesSupport") else None,
+    )
+
+
+def _ids(foundation: Foundation, files: PodFiles) -> UserIds | NoUserIds:
+    configuration = foundation.configuration
+    section = configuration.user_namespaces
+    per_pod = (section.ids_per_pod if section is not None else None) or UNIT
+    try:
+        spare = spare_ids(per_pod=per_pod, pods=configuration.max_pods)
+    except NoUserIds as problem:
+        # One setting of the machine that is wrong is no reason to run no pods at all.
+        foundation.record.finding(f"no pod can have a user namespace: {problem}")
+        return problem
+    ids = UserIds(root=foundation.root, spare=spare)
+    for text in ids.load(files.uids_on_disk()):
+        foundation.record.finding(text)
+    return ids

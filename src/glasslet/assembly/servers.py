@@ -13,9 +13,10 @@ from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.glass import build_glass
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
+from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.assembly.sides import Sides
+from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, DeviceBooks, PodResources, PodsOfNode
@@ -26,11 +27,13 @@ from glasslet.pods.upkeep.pod_counts import pod_counts
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.handlers.health import syncloop_check
+from glasslet.server.healthz import HealthzServer
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.node_pods import NodePods
-from glasslet.server.protocols import HealthCheck
+from glasslet.server.protocols import PING, HealthCheck
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
 from glasslet.server.sessions import RuntimeSessions
+from glasslet.server.startup import Startup
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.server.vitals import Vitals, runtime_check
 from glasslet.stats.node_stats import NodeStats
@@ -65,6 +68,25 @@ def find_service_manager(foundation: Foundation, vitals: Vitals) -> ServiceManag
     )
 
 
+def build_first_services(
+    foundation: Foundation, startup: Startup, manager: ServiceManager | None
+) -> Mapping[str, Callable[[], Awaitable[None]]]:
+    """What runs from the first moment to the last, and can say why nothing else does."""
+    configuration, record = foundation.configuration, foundation.record
+    lag = LoopLag(findings=record, observe=foundation.metrics.loop.late)
+    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run}
+    if manager is not None:
+        services["watchdog"] = manager.run
+    if configuration.healthz_port:
+        services["health port"] = HealthzServer(
+            address=configuration.healthz_bind_address,
+            port=configuration.healthz_port,
+            checks=(PING, startup.check()),
+            recorder=record,
+        ).run
+    return services
+
+
 def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
     """The checks of housekeeping and of the socket at which device plugins register."""
     turned_at, registration = lambda: pods.upkeep.housekeeping.turned_at, pods.devices.registration
@@ -75,13 +97,13 @@ def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
 
 
 async def build_servers(
-    sides: Sides, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: ActiveLogging
+    platform: Platform, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: ActiveLogging
 ) -> ServerSide:
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
-    foundation, runtime, cluster = sides.foundation, sides.runtime, sides.cluster
+    foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass = build_glass(sides, pods, logs)
+    glass = build_glass(platform, pods, logs)
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))
     sources = Sources(
         pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=pods.census.status),

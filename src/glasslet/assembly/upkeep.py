@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.images import build_image_collection
+from glasslet.assembly.platform import Platform
 from glasslet.assembly.pod_parts import PodParts, log_layout
-from glasslet.assembly.sides import Sides
+from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.volumes import build_claim_usage
 from glasslet.glass.stuck_watch import StuckWatch
 from glasslet.host.mounts.table import read_mount_table
@@ -23,7 +24,8 @@ from glasslet.pods.workers import PodWorkers
 from glasslet.record.stations import WaitKind
 from glasslet.resources.orphan_cgroups import OrphanCgroups
 from glasslet.runtime.garbage import DeadContainerLimits, GarbageCollector, LogFolders
-from glasslet.runtime.garbage.images import ImageCollector
+from glasslet.runtime.garbage.image_rules import ImageLimits, image_names
+from glasslet.runtime.garbage.images import ImageCollector, InUse, image_disk
 from glasslet.runtime.garbage.reporting import CollectionReporting
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
@@ -40,11 +42,11 @@ class Upkeep:
     services: Services
 
 
-def build_upkeep(sides: Sides, parts: PodParts, census: PodCensus, workers: PodWorkers) -> Upkeep:
+def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers: PodWorkers) -> Upkeep:
     """Works on what workers and sources know, so it comes after them."""
-    foundation, runtime, cgroups = sides.foundation, sides.runtime, parts.cgroups
+    foundation, runtime, cgroups = platform.foundation, platform.runtime, parts.cgroups
     remains = Remains(
-        census=census, desired=sides.desired, observed=runtime.observed, mounted=partial(_holds_mounts, foundation)
+        census=census, desired=platform.desired, observed=runtime.observed, mounted=partial(_holds_mounts, foundation)
     )
     housekeeping = Housekeeping(observed=runtime.observed, remains=remains, stop=workers.stop_orphan)
     images = build_image_collection(foundation, runtime, census.syncing)
@@ -93,4 +95,32 @@ def _limits(foundation: Foundation) -> DeadContainerLimits:
         per_container=options.maximum_dead_containers_per_container,
         total=options.maximum_dead_containers,
         minimum_age=timedelta(seconds=options.minimum_container_ttl_duration),
+    )
+
+
+def build_image_collection(
+    foundation: Foundation, runtime: RuntimeSide, pods: Callable[[], Iterable[Pod]]
+) -> ImageCollector:
+    """`pods`: those that go on; their images are in use also before a container is made of them."""
+    configuration = foundation.configuration
+    images = runtime.connection.images
+    return ImageCollector(
+        images=images,
+        in_use=InUse(
+            synced=runtime.observed.synced,
+            pods=runtime.observed.all,
+            names=lambda: image_names(pods()),
+            sandbox_image=runtime.connection.runtime.sandbox_image,
+        ),
+        disk=partial(image_disk, images, foundation.threads),
+        limits=ImageLimits(
+            high_percent=configuration.image_gc_high_threshold_percent,
+            low_percent=configuration.image_gc_low_threshold_percent,
+            minimum_age=timedelta(seconds=configuration.image_minimum_gc_age),
+            maximum_age=timedelta(seconds=configuration.image_maximum_gc_age),
+            by_handler=foundation.loaded.gates.enabled("RuntimeClassInImageCriApi"),
+        ),
+        metrics=foundation.metrics.images,
+        report=CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node),
+        collected=runtime.verification.prune if runtime.verification is not None else None,
     )

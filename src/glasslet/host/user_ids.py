@@ -18,6 +18,7 @@ from msgspec import Struct
 from glasslet.api.object import PodUID
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.small_files import make_directory, read_regular, write_atomically
+from glasslet.host.subordinate_ids import SubordinateIdsUnusable, subordinate_ids
 
 UNIT = 65536
 """Blocks begin at multiples of it and have multiples of it."""
@@ -49,6 +50,20 @@ class SpareIds(Struct, frozen=True, kw_only=True):
         if self.count // self.per_pod < pods:
             return f"kubelet user assigned IDs are not enough to support {pods} pods"
         return None
+
+
+def spare_ids(*, per_pod: int, pods: int) -> SpareIds:
+    """The ids that the administrator set aside for `pods` pods; without any, all but the first block, which is the
+    host's. Raises NoUserIds."""
+    try:
+        own = subordinate_ids()
+    except SubordinateIdsUnusable as error:
+        raise NoUserIds(str(error)) from error
+    first, count = own if own is not None else (per_pod, LAST_ID - LAST_ID % per_pod - per_pod)
+    spare = SpareIds(first=first, count=count, per_pod=per_pod)
+    if problem := spare.problem(pods):
+        raise NoUserIds(problem)
+    return spare
 
 
 class UserIds:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from glasslet.concurrency.jitter import jittered
 from glasslet.host.addresses import NodeAddressUnknown
 from glasslet.host.cgroups.discovery import huge_page_bytes
 from glasslet.host.machine import Machine, capacity_of, look_up_node_ips, resolve_name
-from glasslet.host.threads import HostThreads
+from glasslet.host.threads import LOOK_UP, HostCallStuck, HostThreads
 from glasslet.node.inputs import HostFacts, NodeEvent
 from glasslet.node.notices import ImageFilesystems, image_disk_notice
 from glasslet.node.settings import NodeSettings
@@ -67,6 +68,22 @@ _HUGE_PAGES_SECONDS = 300.0
 _HOST_SECONDS = 5.0
 _RUNTIME_SECONDS = 10.0
 _JITTER = 0.04
+
+
+async def find_host_ips(name: str, node_ip: str, *, threads: HostThreads, recorder: Recorder) -> tuple[str, ...]:
+    """The node's addresses for pods. `node_ip`: --node-ip; a machine without any address runs pods, too, unless one was
+    requested. Raises NodeAddressUnknown, HostCallStuck."""
+    requested = tuple(ip.strip() for ip in node_ip.split(",") if ip.strip())
+    look_up = partial(look_up_node_ips, name, requested, resolve_name)
+    try:
+        return await threads.run(
+            look_up, on="the node's address", kind=WaitKind.ADMISSION, within=_HOST_SECONDS, place=LOOK_UP
+        )
+    except (NodeAddressUnknown, HostCallStuck) as error:
+        if requested:
+            raise
+        recorder.finding(f"no address for this node: {error}")
+        return ()
 
 
 class Probe(Protocol):

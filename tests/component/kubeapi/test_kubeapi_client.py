@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from glasslet.api.pod import Pod
-from glasslet.assembly.api_server import Connector, build_clients
+from glasslet.assembly.foundation import Connector, build_clients
 from glasslet.concurrency.clock import SystemClock
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.kubeapi.client import HTTPAPIClient

@@ -1,0 +1,41 @@
+"""Builds what stands before there are pods: desired pods, devices, the node, its addresses, the cgroup driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glasslet.assembly.cgroups import find_cgroup_driver
+from glasslet.assembly.cluster import ClusterSide, build_cluster_side
+from glasslet.assembly.devices import DeviceSide, build_devices
+from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.sources import build_desired
+from glasslet.sources.desired import DesiredPods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """`cluster` is None without an API server; `host_ips` are the node's addresses."""
+
+    foundation: Foundation
+    runtime: RuntimeSide
+    cluster: ClusterSide | None
+    devices: DeviceSide
+    desired: DesiredPods
+    host_ips: tuple[str, ...]
+    cgroup_driver: str
+
+
+async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> Platform:
+    """Raises CgroupSetupFailed, RuntimeCallError, ValueError for an unusable folder of device plugins."""
+    desired = build_desired(foundation)
+    devices = build_devices(foundation, runtime, all_pods_known=desired.ready)
+    return Platform(
+        foundation=foundation,
+        runtime=runtime,
+        cluster=build_cluster_side(foundation, runtime, devices),
+        devices=devices,
+        desired=desired,
+        host_ips=host_ips,
+        cgroup_driver=await find_cgroup_driver(foundation, runtime.connection.runtime),
+    )
