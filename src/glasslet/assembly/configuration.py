@@ -20,6 +20,7 @@ from glasslet.api.volume import DownwardAPIVolumeFile
 from glasslet.assembly.foundation import Foundation
 from glasslet.kubeapi.objects.cached import node_ttl
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
+from glasslet.kubeapi.objects.polled import RATE
 from glasslet.kubeapi.objects.services import Services
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
@@ -129,6 +130,7 @@ def _objects(foundation: Foundation, client: APIClient, needs: ConfigurationNeed
         sync_frequency=configuration.sync_frequency,
         on_change=needs.on_change,
         ttl=lambda: node_ttl(needs.annotations()),
+        poll_rate=min(RATE, configuration.kube_api_qps / 5) if configuration.kube_api_qps > 0 else RATE,
     )
     return build_pod_objects(detection, client=client, recorder=foundation.record, clock=foundation.clock)
 

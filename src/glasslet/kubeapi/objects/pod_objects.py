@@ -18,6 +18,7 @@ from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi.objects.cached import DEFAULT_TTL, CachedObjects, DirectObjects
 from glasslet.kubeapi.objects.kinds import CONFIG_MAPS, SECRETS, Key, ObjectKind, ObjectStore, T
+from glasslet.kubeapi.objects.polled import RATE
 from glasslet.kubeapi.objects.references import config_map_names, secret_names
 from glasslet.kubeapi.objects.watch_places import WatchPlaces
 from glasslet.kubeapi.objects.watched import WatchedObjects, idle_limit
@@ -67,13 +68,15 @@ class PodObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """How changes are noticed. `ttl` in seconds, for strategy Cache; `on_change` is called in strategy Watch."""
+    """How changes are noticed. `ttl` in seconds, for strategy Cache; `on_change` is called in strategy Watch, where the
+    objects without a watch are read `poll_rate` times a second at most."""
 
     strategy: str
     sync_frequency: float
     on_change: Callable[[PodUID], None]
     ttl: Callable[[], float] = lambda: DEFAULT_TTL
     places: WatchPlaces = field(default_factory=WatchPlaces)
+    poll_rate: float = RATE
 
 
 def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Recorder, clock: Clock) -> PodObjects:
@@ -93,6 +96,7 @@ def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Reco
             clock=clock,
             idle_seconds=idle_limit(detection.sync_frequency),
             places=detection.places,
+            poll_rate=detection.poll_rate,
         )
 
     return PodObjects(secrets=store(SECRETS), config_maps=store(CONFIG_MAPS))

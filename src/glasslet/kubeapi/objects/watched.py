@@ -25,7 +25,7 @@ from glasslet.concurrency.interruption import Interruptible
 from glasslet.concurrency.supervision import Supervisor
 from glasslet.kubeapi.errors import Unavailable
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
-from glasslet.kubeapi.objects.polled import PolledObjects
+from glasslet.kubeapi.objects.polled import RATE, PolledObjects
 from glasslet.kubeapi.objects.watch_places import WatchPlaces
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.kubeapi.reflector import ObjectChange, Reflector
@@ -61,6 +61,7 @@ class WatchedObjects(Generic[T]):
         clock: Clock,
         idle_seconds: float,
         places: WatchPlaces,
+        poll_rate: float = RATE,
     ) -> None:
         self._kind = kind
         self._client = client
@@ -76,6 +77,7 @@ class WatchedObjects(Generic[T]):
             recorder=recorder,
             on_change=self._polled_changed,
             idle_seconds=idle_seconds,
+            rate=poll_rate,
         )
         self._items: dict[Key, _Item[T]] = {}
         self._supervisor = Supervisor()
