@@ -50,6 +50,8 @@ class PodRecord(Struct, frozen=True, kw_only=True):
     gaps: tuple[AgentGap, ...] = ()
     dropped: int = 0
     routine: int = 0
+    holding: tuple[str, ...] | None = None
+    """Findings that hold, oldest first, as the running agent knows them; None: only the events say."""
 
     @property
     def ended(self) -> bool:
@@ -59,6 +61,8 @@ class PodRecord(Struct, frozen=True, kw_only=True):
 
     def findings(self) -> tuple[str, ...]:
         """Findings that hold, oldest first, each once."""
+        if self.holding is not None:
+            return self.holding
         found: dict[str, None] = {}
         for event in self.events:
             if isinstance(event, FindingMade):

@@ -118,7 +118,9 @@ class RecordKeeper:
         from_disk = bool(memory.dropped) and len(written) > len(memory.events)
         events = [*earlier, *(written if from_disk else memory.events)]
         joined = made_record(memory.pod, events, archived.gaps, dropped=archived.shed if from_disk else memory.dropped)
-        return replace(joined, waits=memory.waits, stations=memory.stations, routine=memory.routine)
+        return replace(
+            joined, waits=memory.waits, stations=memory.stations, routine=memory.routine, holding=memory.holding
+        )
 
     def _note(self, paused: str) -> None:
         if paused:

@@ -8,7 +8,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.record.events import Event, FindingMade, FindingWithdrawn
 
 _ROUTINE_KEPT = 24
-_FINDINGS_KEPT = 64
+_FINDINGS_KEPT = 256
 
 
 class PodLog:
@@ -21,7 +21,8 @@ class PodLog:
         self.head: list[Event] = []
         self.head_size = head_size
         self.tail: deque[Event] = deque(maxlen=tail_size)
-        self.findings: set[str] = set()
+        self.findings: dict[str, None] = {}
+        """The texts that hold, oldest first."""
         self.dropped = 0
         self.routine = 0
         self.unwritten = 0
@@ -47,19 +48,19 @@ class PodLog:
         return self.routine <= _ROUTINE_KEPT
 
     def is_new(self, finding: FindingMade) -> bool:
-        """False for a finding that already holds."""
+        """False for a finding that already holds. Beyond the bound, the oldest is forgotten."""
         if finding.text in self.findings:
             return False
         if len(self.findings) >= _FINDINGS_KEPT:
-            self.findings.clear()
-        self.findings.add(finding.text)
+            del self.findings[next(iter(self.findings))]
+        self.findings[finding.text] = None
         return True
 
     def withdraw(self, over: FindingWithdrawn) -> bool:
         """False for a finding that does not hold."""
         if over.text not in self.findings:
             return False
-        self.findings.discard(over.text)
+        del self.findings[over.text]
         return True
 
     def events(self) -> list[Event]:

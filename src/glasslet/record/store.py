@@ -161,6 +161,7 @@ class Record:
             pod=pod,
             waits=tuple(wait.describe(offset) for wait in list(self.live.values()) if wait.scope.pod == pod),
             stations=tuple(at.describe(offset) for at in list(self.standing.values()) if at.scope.pod == pod),
+            holding=self._holding(pod),
         )
 
     def standings(self) -> dict[PodRef | None, PodRecord]:
@@ -172,7 +173,7 @@ class Record:
         for at in list(self.standing.values()):
             live.setdefault(at.scope.pod, ([], []))[1].append(at.describe(offset))
         return {
-            pod: PodRecord(pod=pod, waits=tuple(waits), stations=tuple(stations))
+            pod: PodRecord(pod=pod, waits=tuple(waits), stations=tuple(stations), holding=self._holding(pod))
             for pod, (waits, stations) in live.items()
         }
 
@@ -183,7 +184,9 @@ class Record:
             return live
         offset = self.wall_offset()
         events = sorted((shifted(event, offset) for event in log.events()), key=_start)
-        return replace(live, events=tuple(events), dropped=log.dropped, routine=log.routine)
+        return replace(
+            live, events=tuple(events), dropped=log.dropped, routine=log.routine, holding=tuple(log.findings)
+        )
 
     def _live_pods(self) -> Iterator[PodRef | None]:
         yield from [wait.scope.pod for wait in self.live.values()]
@@ -203,6 +206,10 @@ class Record:
         """Findings about the agent itself that hold now."""
         log = self._logs.get("")
         return sorted(log.findings) if log else []
+
+    def _holding(self, pod: PodRef | None) -> tuple[str, ...]:
+        log = self._logs.get(_key(pod))
+        return tuple(log.findings) if log is not None else ()
 
     def wall_offset(self) -> float:
         """The seconds that turn the record's monotonic time into Unix time."""
