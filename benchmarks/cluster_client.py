@@ -23,7 +23,7 @@ DELETED, READY, FAILED = "deleted", "ready", "failed"
 EXEC_PROTOCOL, STATUS_CHANNEL = "v5.channel.k8s.io", 3
 
 Fact = tuple[str, str]
-"""Name of an object and what holds for it."""
+"""An object's name and a fact about it."""
 
 
 class _Condition(msgspec.Struct):
@@ -49,7 +49,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class Seen(msgspec.Struct):
-    """What a benchmark wants to know about a pod or node."""
+    """The facts about a pod or node that a benchmark waits for."""
 
     metadata: _Metadata
     status: _Status = msgspec.field(default_factory=_Status)
@@ -66,12 +66,12 @@ class _List(msgspec.Struct):
 
 
 def running(restarts: int) -> str:
-    """The fact that a container runs after so many restarts."""
+    """The fact "runs, after this many restarts"."""
     return f"running after {restarts}"
 
 
 def facts(kind: str, seen: Seen) -> Iterable[str]:
-    """What an event says. `kind`: ADDED, MODIFIED, DELETED."""
+    """The facts in an event. `kind`: ADDED, MODIFIED, DELETED."""
     if kind == "DELETED":
         yield DELETED
         return
@@ -85,18 +85,18 @@ def facts(kind: str, seen: Seen) -> Iterable[str]:
 
 
 class Watch:
-    """What was seen of one kind of object, and when first (`time.monotonic`)."""
+    """The facts seen about one kind of object, each with the time of its first sight (`time.monotonic`)."""
 
     def __init__(self, version: str = "") -> None:
         self.version = version
-        """Of the newest event."""
+        """The resource version of the newest event."""
         self.objects: dict[str, Seen] = {}
         self._first: dict[Fact, float] = {}
         self._waiting: dict[Fact, asyncio.Event] = {}
         self._ended: BaseException | None = None
 
     def told(self, line: bytes) -> None:
-        """One event of the API server."""
+        """Takes one event of the API server."""
         now = time.monotonic()
         event = msgspec.json.decode(line, type=_Event)
         if event.type == "ERROR":
@@ -112,13 +112,13 @@ class Watch:
             del self.objects[name]
 
     def ended(self, why: BaseException) -> None:
-        """Nothing more will be seen."""
+        """Ends all waits: no more events come."""
         self._ended = why
         for waiting in self._waiting.values():
             waiting.set()
 
     async def first(self, name: str, fact: str) -> float:
-        """When the fact was first seen; waits for it."""
+        """Returns when the fact was first seen; waits for it."""
         while (name, fact) not in self._first:
             if self._ended is not None:
                 raise ConnectionError("the watch ended") from self._ended
@@ -126,7 +126,7 @@ class Watch:
         return self._first[name, fact]
 
     async def all_of(self, names: Iterable[str], fact: str, seconds: float = 300.0) -> list[float]:
-        """When it was first seen of each. Raises TimeoutError that names who is missing."""
+        """Returns when each object first had the fact. Raises TimeoutError that names the missing ones."""
         wanted = list(names)
         try:
             async with asyncio.timeout(seconds):
@@ -137,7 +137,7 @@ class Watch:
 
 
 class ClusterClient:
-    """Requests of an administrator. Used as a context: its watches end with it."""
+    """Requests with administrator rights. A context manager: its watches end with it."""
 
     def __init__(self, kubeconfig: str) -> None:
         with open(kubeconfig) as file:
@@ -164,14 +164,14 @@ class ClusterClient:
             await self._session.close()
 
     async def request(self, method: str, path: str, body: object = None, allowed: tuple[int, ...] = ()) -> bytes:
-        """The answer. Raises AssertionError for a status that is neither a success nor allowed."""
+        """Sends a request and returns the answer. Raises AssertionError for a status that is not allowed."""
         async with self._session.request(method, path, json=body) as answer:
             data = await answer.read()
             assert answer.ok or answer.status in allowed, f"{method} {path}: {answer.status} {data[:300]!r}"
             return data
 
     async def watch(self, path: str) -> Watch:
-        """A watch that stands: it tells of whatever happens from now on, and knows what is there."""
+        """Starts a watch and returns when it has listed what exists."""
         listed = msgspec.json.decode(await self.request("GET", path), type=_List)
         seen = Watch(listed.metadata.resource_version)
         seen.objects = {item.metadata.name: item for item in listed.items}
@@ -185,19 +185,19 @@ class ClusterClient:
         return await self._session.get(f"{path}?{query}", timeout=no_limit, read_bufsize=2**22)
 
     async def create(self, pod: dict[str, Any]) -> float:
-        """When the request was sent off."""
+        """Sends the request; returns when it was sent."""
         began = time.monotonic()
         await self.request("POST", PODS, pod)
         return began
 
     async def delete(self, name: str, query: str = "") -> float:
-        """When the request was sent off."""
+        """Sends the request; returns when it was sent."""
         began = time.monotonic()
         await self.request("DELETE", f"{PODS}/{name}{query}", allowed=(404,))
         return began
 
     async def exec_true(self, name: str) -> float:
-        """Seconds from the request, sent as kubectl does, to the status that says Success."""
+        """Runs a command as kubectl does; returns the seconds until the status Success."""
         began = time.monotonic()
         path = f"{PODS}/{name}/exec?command=true&stdout=true&stderr=true"
         async with self._session.ws_connect(path, protocols=(EXEC_PROTOCOL,)) as socket:
@@ -209,7 +209,7 @@ class ClusterClient:
         raise AssertionError("exec: closed without a status")
 
     async def read_log(self, name: str) -> tuple[int, float]:
-        """Bytes and seconds of a container's whole log."""
+        """Reads a container's whole log; returns bytes and seconds."""
         began, size = time.monotonic(), 0
         no_limit = aiohttp.ClientTimeout(total=None)
         async with self._session.get(f"{PODS}/{name}/log", timeout=no_limit) as answer:
@@ -219,11 +219,11 @@ class ClusterClient:
         return size, time.monotonic() - began
 
     async def in_parallel(self, what: Callable[[str], Any], names: Iterable[str]) -> list[Any]:
-        """Of every name, as many at once as there are connections."""
+        """Calls for every name, as many at once as there are connections."""
         return await asyncio.gather(*(what(name) for name in names))
 
     async def _follow(self, path: str, answer: aiohttp.ClientResponse, seen: Watch) -> None:
-        """To the end. A watch that the server closes, as it does to readers it finds slow, goes on where it was."""
+        """Follows the watch to the end. One that the server closes continues where it was."""
         try:
             while True:
                 async with answer:

@@ -1,4 +1,4 @@
-"""Two programs measured in turn: what a round yields, and the table that compares them.
+"""Two programs measured in turn: the figures of a round, and the table that compares them.
 
 Absolute times move with the machine and with what else runs on it; so the ratio of a row is taken within each round,
 where both ran one after the other, and the table shows the median of these ratios with their span.
@@ -32,11 +32,11 @@ class Spread:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Spread:
-        """Of at least one sample."""
+        """Returns the three of at least one sample."""
         return cls(min(samples), statistics.median(samples), max(samples))
 
     def text(self, digits: int) -> str:
-        """`min / median / max`; one figure alone where they are the same."""
+        """`min / median / max`, or one figure where they are equal."""
         shown = [f"{value:.{digits}f}" for value in (self.least, self.median, self.most)]
         return shown[0] if len(set(shown)) == 1 else " / ".join(shown)
 
@@ -47,14 +47,14 @@ Figures = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Round:
-    """One round of both."""
+    """One round of both programs."""
 
     go: Figures
     ours: Figures
 
 
 def ratios(row: Row, rounds: Sequence[Round]) -> list[float]:
-    """Ours to the Go kubelet's, one for each round that has samples of both (and something to divide by)."""
+    """glasslet's figure divided by the Go kubelet's, one for each round with samples of both."""
     found = []
     for one in rounds:
         go, ours = one.go.get(row.key), one.ours.get(row.key)
@@ -64,7 +64,7 @@ def ratios(row: Row, rounds: Sequence[Round]) -> list[float]:
 
 
 def table(rows: Sequence[Row], rounds: Sequence[Round]) -> str:
-    """As Markdown; rows that nobody measured are left out."""
+    """The table as Markdown, without rows that were not measured."""
     lines = [
         "| what | unit | Go kubelet: min / median / max | glasslet: min / median / max | ratio (span over rounds) |",
         "| --- | --- | --- | --- | --- |",
@@ -79,7 +79,7 @@ def table(rows: Sequence[Row], rounds: Sequence[Round]) -> str:
 
 
 def slower(rows: Sequence[Row], rounds: Sequence[Round]) -> list[Row]:
-    """The rows in which we are behind, the worst first."""
+    """The rows in which glasslet is behind, the worst first."""
     behind = []
     for row in rows:
         if found := ratios(row, rounds):

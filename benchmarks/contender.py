@@ -32,11 +32,11 @@ CONFIGURATION = {
     "containerLogMaxSize": "1Gi",  # the log that is read must not be rotated away meanwhile
     "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 }
-"""Beside the defaults and what a test machine needs."""
+"""Settings beside the defaults and those that a test machine needs."""
 
 
 def go_kubelet() -> Path:
-    """The program; built where it is not there yet. Raises FileNotFoundError without the means to build it."""
+    """Returns the Go kubelet's path; builds it if it does not exist. Raises FileNotFoundError if it cannot be built."""
     if not BINARY.exists():
         if shutil.which("go") is None:
             raise FileNotFoundError(f"{BINARY} is not built and Go is not installed ({SOURCES / 'build'} makes it)")
@@ -48,7 +48,7 @@ def go_kubelet() -> Path:
 def contender(
     folder: Path, plane: ControlPlane, runtime: PrivateContainerd, program: tuple[str, ...] = ()
 ) -> Iterator[Agent]:
-    """A kubelet that is not started yet; without a program, ours. Afterwards nothing of it is left."""
+    """A kubelet, not started yet (glasslet if no program is given). Everything it leaves is removed afterwards."""
     # As an installation does; without it each start compiles 700 modules, which takes half a second.
     compileall.compile_dir(OURS, quiet=1)
     with real_root() as root:
@@ -68,7 +68,7 @@ def contender(
 
 
 def _forget_dangling_log_links(folder: Path) -> None:
-    """Links for log collectors are in one place for the whole machine."""
+    """Removes links for log collectors: their folder is shared by the whole machine."""
     for link in Path("/var/log/containers").glob("*.log"):
         if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
             link.unlink(missing_ok=True)

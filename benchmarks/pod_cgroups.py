@@ -1,4 +1,4 @@
-"""What a pod's cgroup costs: CPU of making and removing one, beside what the kernel alone takes for the same files.
+"""The CPU cost of making and removing a pod's cgroup, beside the kernel's own cost for the same files.
 
     python -m benchmarks.pod_cgroups [--pods 200] [--rounds 5]
 
@@ -32,14 +32,14 @@ RULES = PodRules(pids_limit=1000)
 
 
 class NoFigures:
-    """Metrics that nobody reads."""
+    """Metrics that are discarded."""
 
     def operation(self, kind: str, seconds: float) -> None:
         return
 
 
 def build(root: RealRoot) -> PodCgroups:
-    """As in the agent."""
+    """Builds the cgroup manager as the agent does."""
     record = Record()
     manager = CgroupManager(tree=root.tree, threads=HostThreads(recorder=record), recorder=record, metrics=NoFigures())
     layout = CgroupLayout(root=parse_name(root.path))
@@ -57,7 +57,7 @@ async def ours(cgroups: PodCgroups, pods: list[Pod]) -> float:
 
 
 def by_hand(root: RealRoot, pods: list[Pod]) -> float:
-    """The same files through plain system calls; what is to be written is known before."""
+    """Writes the same files by plain system calls, with contents prepared before."""
     version = root.tree.version
     mounts = root.tree.mounts if isinstance(root.tree, CgroupV1) else {}
     needed = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids")
@@ -85,7 +85,7 @@ def by_hand(root: RealRoot, pods: list[Pod]) -> float:
 
 
 async def measure(pods: int, rounds: int) -> None:
-    """Alternating rounds, so that both have the same neighbours."""
+    """Measures in alternating rounds, so that both meet the same load."""
     resources = {"requests": {"cpu": "100m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}}
     many = [pod_of({"resources": resources}, meta={"uid": f"u{number}"}) for number in range(pods)]
     with real_root() as root:

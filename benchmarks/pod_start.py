@@ -1,4 +1,4 @@
-"""How much of a pod's start is ours: raw CRI calls against the agent, same machine, same images, one run, alternating.
+"""The agent's share of a pod's start: raw CRI calls against the agent, same machine and images, in turn.
 
     python -m benchmarks.pod_start [--rounds 10] [--burst 110] [--burst-rounds 3]
 
@@ -46,7 +46,7 @@ class Figures:
 
 
 async def raw_pod(connection: CRIConnection, name: str, logs: Path) -> SandboxID:
-    """One pod by hand, without the labels by which the agent would take it for an orphan of its own."""
+    """Starts one pod by raw calls, without labels: the agent must not take it for an orphan."""
     folder = logs / name
     (folder / "main").mkdir(parents=True)
     pod = SandboxSpec(name=name, namespace="raw", uid=name, hostname=name, log_directory=str(folder))
@@ -78,7 +78,7 @@ async def agent_burst(agent: Agent, names: Sequence[str]) -> float:
 
 
 def _pause(names: Sequence[str]) -> float:
-    """Seconds between questions: every one costs the agent something for each pod, and counts as its CPU."""
+    """Seconds between polls: each poll costs the agent CPU for every pod, and counts as its own."""
     return 0.05 if len(names) == 1 else 1.0
 
 
@@ -89,14 +89,14 @@ async def _running_since(agent: Agent, name: str) -> float:
 
 
 async def remove(agent: Agent, names: Sequence[str]) -> None:
-    """Takes the manifests away and waits for the pods' end."""
+    """Removes the manifests and waits until the pods are gone."""
     for name in names:
         agent.remove(name)
     await agent.wait_for(lambda rows: not rows, 180, _pause(names))
 
 
 async def measure(runtime: PrivateContainerd, agent: Agent, rounds: int, burst: int, burst_rounds: int) -> Figures:
-    """All rounds, raw and agent in turn."""
+    """Measures all rounds, raw calls and agent in turn."""
     figures = Figures()
     connection = await connect(runtime.endpoint, recorder=WaitLog(), metrics=Silent())
     logs = agent.folder / "raw-logs"

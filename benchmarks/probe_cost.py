@@ -1,4 +1,4 @@
-"""What probes cost the agent: N pods with one probe each, nothing else going on, in this process.
+"""The CPU cost of probes: N pods with one probe each and no other work, in this process.
 
     python -m benchmarks.probe_cost [--pods 110] [--period 10] [--seconds 60]
 
@@ -162,7 +162,7 @@ async def measure(probe: Probe, *, pods: int, seconds: float) -> tuple[int, floa
 
 
 async def bare(port: int) -> None:
-    """One GET with nothing around it: connect, send, read to the end, close."""
+    """One bare GET: connect, send, read to the end, close."""
     loop = asyncio.get_running_loop()
     with socket.socket() as sock:
         sock.setblocking(False)
@@ -173,7 +173,7 @@ async def bare(port: int) -> None:
 
 
 async def with_aiohttp(port: int) -> None:
-    """The same with the HTTP client that the agent uses elsewhere."""
+    """One GET with aiohttp, which the agent uses elsewhere."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(force_close=True)
@@ -185,7 +185,7 @@ async def with_aiohttp(port: int) -> None:
 
 
 async def paced(get: Callable[[int], Awaitable[None]], port: int, pause: float, seconds: float) -> float:
-    """CPU seconds of each, at the pace of the probes: what runs seldom finds its caches cold."""
+    """CPU seconds for each GET at the pace of the probes, because rare work finds cold caches."""
     await get(port)
     before, count = resource.getrusage(resource.RUSAGE_SELF), 0
     end = time.monotonic() + seconds

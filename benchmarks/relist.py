@@ -1,4 +1,4 @@
-"""What the slow list of everything costs the agent: a runtime in memory answers with N pods of C containers, as bytes.
+"""The CPU cost of the slow list: a runtime in memory answers with N pods of C containers, as bytes.
 
     python -m benchmarks.relist [--pods 250] [--containers 2] [--lists 50]
 
@@ -31,7 +31,7 @@ CREATED = time.time_ns()
 
 
 class Answers:
-    """Stands for `Calls`: each question is answered from bytes made beforehand."""
+    """Takes the place of `Calls` and answers from bytes prepared before."""
 
     def __init__(self, pods: int, containers: int) -> None:
         sandboxes = pod_sandbox_pb2.ListPodSandboxResponse()
@@ -93,7 +93,7 @@ def _keep(items: Any, uid: str) -> None:
 
 
 class Lists:
-    """Takes the figures of the lists: CPU between one and the next, which has nothing else in it."""
+    """Measures the CPU between two lists, in which nothing else happens."""
 
     def __init__(self, wanted: int) -> None:
         self.cpu: list[float] = []
@@ -111,10 +111,10 @@ class Lists:
             self.done.set()
 
     def last_seen(self, unix_seconds: float) -> None:
-        """Not of interest."""
+        """Ignored."""
 
     def discarded(self, changes: int) -> None:
-        """Not of interest."""
+        """Ignored."""
 
 
 async def _no_hints(wanted: Callable[[RuntimeHint], bool]) -> AsyncIterator[RuntimeHint]:

@@ -1,4 +1,4 @@
-"""What is done to each of the two kubelets in a round, and the figures that come of it."""
+"""The scenarios of a round, run against each of the two kubelets, and their figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE = "x" * 99
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of each. `rest`: seconds of looking on; `settle`: seconds before that; `log`: megabytes."""
+    """Sizes of the scenarios. `rest`: seconds measured at rest; `settle`: seconds before that; `log`: megabytes."""
 
     single: int = 10
     restarts: int = 5
@@ -66,7 +66,7 @@ def rows(extent: Extent) -> list[Row]:
 
 
 SCENARIOS = ("startup", "rest", "single", "restart", "status", "exec", "log", "burst")
-"""Names that the command line takes. A burst is the way to the highest number of pods at rest, too."""
+"""Scenario names on the command line. A burst also leads to the highest number of pods at rest."""
 
 
 def pod(name: str, *command: str, restart: str = "Always") -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Scenarios:
         self._pauses = random.Random(1)
 
     async def run(self, wanted: Sequence[str]) -> None:
-        """All that is wanted. What fails is noted, and the rest goes on from an empty node."""
+        """Runs the chosen scenarios. A failure is noted; the next scenario starts from an empty node."""
         nodes = await self._client.watch("/api/v1/nodes")
         self._pods = await self._client.watch(PODS)
         began = time.monotonic()
@@ -116,7 +116,7 @@ class Scenarios:
             del self.figures["startup"]
 
     async def _warm_up(self) -> None:
-        """The first pod of a node pays for what is done once."""
+        """Runs a first pod, which pays for one-time work."""
         await self._up(["warm"])
         await self._down(["warm"])
 
@@ -179,7 +179,7 @@ class Scenarios:
             self._add("burst-delete", (await self._down(names))[1])
 
     async def _up(self, names: Sequence[str], *command: str, restart: str = "Always") -> tuple[float, float]:
-        """Pods that are Ready. When the first was asked for, and seconds from then to the last."""
+        """Creates pods and waits until all are Ready. Returns the start time and the seconds to the last."""
         began = await self._client.in_parallel(
             lambda name: self._client.create(pod(name, *command, restart=restart)), names
         )
@@ -187,12 +187,12 @@ class Scenarios:
         return _span(began, ready)
 
     async def _down(self, names: Sequence[str]) -> tuple[float, float]:
-        """As `_up`."""
+        """Deletes the pods; returns as `_up`."""
         began = await self._client.in_parallel(self._client.delete, names)
         return _span(began, await self._pods.all_of(names, DELETED))
 
     async def _killed(self, names: Sequence[str], key: str, then: str) -> None:
-        """Kills the containers one after the other behind the runtime's back; each time until the fact is seen."""
+        """Kills the containers' processes one after the other; waits for the fact each time."""
         await asyncio.sleep(2)
         pids = self._runtime.pids()
         for name in names:
@@ -212,13 +212,13 @@ class Scenarios:
         self._add(f"rss-{pods}", rss_megabytes(pid))
 
     async def _clear(self) -> None:
-        """After a failure: no pod is left."""
+        """Deletes all pods after a failure."""
         names = list(self._pods.objects)
         await self._client.in_parallel(lambda name: self._client.delete(name, "?gracePeriodSeconds=0"), names)
         await self._pods.all_of(names, DELETED, 120)
 
     async def _pause(self) -> None:
-        """Of any length, so as not to run in step with somebody's second."""
+        """Pauses for a random time, to avoid running in step with a kubelet's timers."""
         await asyncio.sleep(self._pauses.uniform(0.2, 1.2))
 
     def _add(self, key: str, sample: float, factor: float = 1) -> None:

@@ -1,4 +1,4 @@
-"""What one scrape of statistics costs the agent, in CPU time, with N pods on this machine's real control groups.
+"""The CPU cost of one scrape of statistics, with N pods on this machine's real control groups.
 
 Makes N pods' groups below a root of its own (pod, sandbox and container each, one sleeping process in the latter two),
 asks `NodeStats` for each answer in turn, and removes everything again. Each answer twice: with containers that all
@@ -112,7 +112,7 @@ class Runtime:
 
 
 def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats:
-    """As `assembly.stats` builds it."""
+    """Builds NodeStats as `assembly.stats` does."""
     record, clock = Record(), SystemClock()
     threads = HostThreads(recorder=record)
     runtime, system = Runtime(pods), SystemGroups(pods=pods.top)
@@ -137,7 +137,7 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
 
 @contextmanager
 def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The control groups, filled, and the processes in containers: each runs for a moment when it is sent something."""
+    """Makes the control groups with a process in each; a container's process runs briefly when it receives a byte."""
     sleepers = []
     try:
         for group in pods.groups():
@@ -157,7 +157,7 @@ def groups_of(pods: Pods, tree: CgroupTree) -> Iterator[list[subprocess.Popen[by
 
 
 def wake(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Every one of them runs for a moment."""
+    """Makes every process run briefly."""
     for process in processes:
         assert process.stdin is not None
         os.write(process.stdin.fileno(), b".")
@@ -166,7 +166,7 @@ def wake(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 async def measure(
     name: str, ask: Callable[[], object], rounds: int, running: Sequence[subprocess.Popen[bytes]] = ()
 ) -> None:
-    """CPU and wall time of one answer. `running`: what runs between two of them."""
+    """CPU and wall time of one answer. `running`: called between two answers."""
     cpu, wall, size = [], [], 0
     for _ in range(rounds):
         wake(running)
@@ -187,7 +187,7 @@ async def measure(
 
 
 async def main(pods: Pods, folder: Path, rounds: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Every answer in turn."""
+    """Measures every answer in turn."""
     version = find_tree().version
     stats = node_stats(pods, CgroupV2("/sys/fs/cgroup") if version == 2 else CgroupV1("/sys/fs/cgroup"), folder)
     print(f"{len(pods.observed())} pods, cgroup v{version}, Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")

@@ -40,7 +40,7 @@ OURS: tuple[str, ...] = ()
 
 @dataclass(frozen=True)
 class Bench:
-    """What both run on, and what is asked of them."""
+    """The shared control plane and containerd, and the chosen scenarios."""
 
     folder: Path
     plane: ControlPlane
@@ -49,7 +49,7 @@ class Bench:
     wanted: Sequence[str]
 
     def one(self, name: str, program: tuple[str, ...]) -> Figures:
-        """One kubelet's part of a round. A failure is told and leaves out its figures."""
+        """Runs one kubelet's part of a round. A failure is printed; its figures are left out."""
         with contender(self.folder / name, self.plane, self.runtime, program) as agent:
             scenarios = asyncio.run(self._run(agent))
             for failure in scenarios.failures:
@@ -69,7 +69,7 @@ class Bench:
 
 
 def measure(bench: Bench, rounds: int) -> list[Round]:
-    """All rounds."""
+    """Runs all rounds."""
     go = (str(go_kubelet()),)
     done = []
     for number in range(rounds):
@@ -83,7 +83,7 @@ def measure(bench: Bench, rounds: int) -> list[Round]:
 
 
 def report(extent: Extent, rounds: Sequence[Round]) -> str:
-    """The table with what it belongs to."""
+    """The table, with the machine and versions it belongs to."""
     lines = rows(extent)
     head = f"{datetime.now(UTC).date()}: Go kubelet {VERSION}, {machine()}, {len(rounds)} rounds"
     behind = ", ".join(row.what for row in slower(lines, rounds)) or "nothing"
@@ -91,7 +91,7 @@ def report(extent: Extent, rounds: Sequence[Round]) -> str:
 
 
 def tell(text: str) -> None:
-    """Progress, apart from the result."""
+    """Prints progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -3,7 +3,7 @@
 
 Usage: scripts/pod_spec_page.py [--check]    (with the package importable; --check prints the problems of the rows only)
 
-Fields come from `glasslet.api`, so that a new one has no row until somebody says what becomes of it. A row that says
+Fields come from `glasslet.api`, so that a new one has no row until one is written. A row that says
 "implemented" names a module that reads the field and a test that exists.
 """
 

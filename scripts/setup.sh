@@ -1,4 +1,4 @@
-# Sourced by the other scripts: puts what glasslet needs on this machine. Says what it does; does nothing twice.
+# Sourced by the other scripts: installs what glasslet needs on this machine. Prints what it does; does nothing twice.
 #
 #   setup_system    Debian packages: containerd, runc, CNI plugins, busybox (needs root and apt)
 #   setup_python    .venv with glasslet and its pinned dependencies; "dev" adds the test tools
