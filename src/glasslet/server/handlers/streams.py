@@ -21,6 +21,8 @@ from glasslet.server.transport.tunnel import ANSWER_SECONDS, RuntimeEnd, Runtime
 
 BOTH = ("GET", "POST")
 _RETRY_AFTER = {"Retry-After": "60"}
+_STATUS = re.compile(rb"[1-5][0-9][0-9]")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _PORT = re.compile(r"\+?[0-9]{1,20}")
 
 
@@ -186,7 +188,7 @@ def _forwarded_headers(request: web.Request) -> list[tuple[bytes, bytes]]:
 
 def _status(head: bytes) -> int:
     words = head.split(b"\r\n", 1)[0].split(b" ")
-    if len(words) < 2 or not words[1].isdigit():
+    if len(words) < 2 or not _STATUS.fullmatch(words[1]):
         raise RuntimeUnreachable("the runtime's answer to the stream request is not HTTP")
     return int(words[1])
 
@@ -195,7 +197,7 @@ async def _refusal(runtime: RuntimeEnd, head: bytes, status: int) -> web.StreamR
     if status < 400:
         raise RuntimeUnreachable(f"invalid upgrade response: status code {status}")
     length = next((v for n, v in _fields(head) if n == "content-length"), None)
-    body = await runtime.read_rest(int(length) if length is not None and length.isdigit() else None)
+    body = await runtime.read_rest(int(length) if length is not None and _LENGTH.fullmatch(length) else None)
     return responses.plain(status, body.decode("utf-8", "replace"))
 
 
