@@ -1,0 +1,40 @@
+"""docs/architecture.md shows every room, and every path on it exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "glasslet"
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+LISTED = re.findall(r"`([\w./-]+)`", PAGE)
+
+
+def rooms() -> set[str]:
+    """All packages below `glasslet`, as the page names them."""
+    folders = (path.parent.relative_to(SOURCES) for path in SOURCES.rglob("__init__.py"))
+    return {f"{folder}/" for folder in folders if folder.parts and not folder.name.startswith("_")}
+
+
+def test_each_room_has_a_line_that_says_what_it_holds() -> None:
+    rows = [line for line in PAGE.split("## Rooms")[1].split("\n## ")[0].split("\n") if line.startswith("| `")]
+    described = {room for row in rows for room in re.findall(r"`([\w/]+/)`", row.split(" | ")[0])}
+    assert rooms() - described == set()
+    assert all(len(row.split(" | ")[1].strip(" |")) > 10 for row in rows)
+
+
+def test_each_path_on_the_page_exists() -> None:
+    paths = {name for name in LISTED if name.endswith((".py", "/")) or name.startswith("contrib/")}
+    assert len(paths) > 60
+    assert sorted(name for name in paths if not ((SOURCES / name).exists() or (ROOT / name).exists())) == []
+
+
+def test_each_owner_of_a_fact_is_a_class_or_function_of_its_room() -> None:
+    owners = re.findall(r"`((?:[a-z_]+\.)+\w+)`", PAGE.split("## Who owns which fact")[1].split("\n## ")[0])
+    assert len(owners) > 10
+    for owner in owners:
+        room, _, name = owner.rpartition(".")
+        place = SOURCES / room.replace(".", "/")
+        files = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else list(place.glob("*.py"))
+        assert any(re.search(rf"^(class|def) {name}\b", file.read_text(), re.MULTILINE) for file in files), owner
