@@ -78,10 +78,16 @@ def build_configuration_side(
     )
     events = foundation.events.pod
     credential_plugins = build_credential_plugins(foundation, client)
+    with_anchors = foundation.loaded.gates.enabled("ClusterTrustBundleProjection")
     if client is None:
         nothing = NoCluster()
         own = PullCredentials(secrets=None, node=node_keyring, events=events)
-        alone = Projections(objects=nothing, tokens=nothing, field_text=partial(_field_text, needs.node))
+        alone = Projections(
+            objects=nothing,
+            tokens=nothing,
+            field_text=partial(_field_text, needs.node),
+            anchors=nothing if with_anchors else None,
+        )
         return ConfigurationSide(
             plugins=_plugins(foundation, needs, alone),
             data=StandaloneData(credentials=own.matching, plugins=credential_plugins.credentials),
@@ -95,7 +101,7 @@ def build_configuration_side(
         "services": listed.run,
     }
     anchors = None
-    if foundation.loaded.gates.enabled("ClusterTrustBundleProjection"):
+    if with_anchors:
         anchors = TrustBundles(client=client, recorder=foundation.record, on_change=needs.on_change_of_all)
         services["trust bundles"] = anchors.run
     sources = Projections(objects=objects, tokens=tokens, field_text=partial(_field_text, needs.node), anchors=anchors)

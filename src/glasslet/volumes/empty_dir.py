@@ -15,7 +15,7 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import MountEntry, resolved
 from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import HUGE_PAGES, page_size, tmpfs_size
-from glasslet.volumes.ownership import give_to_group
+from glasslet.volumes.ownership import give_to_group, open_to_all
 from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
 
 _MODE = 0o777
@@ -110,7 +110,7 @@ class EmptyDir:
             return
         _make(path)
         mount(there)
-        os.chmod(path, _MODE)
+        open_to_all(path)
         if group is not None:
             give_to_group(path, group)
         _mark_ready(notes)

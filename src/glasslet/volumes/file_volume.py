@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
+
 from glasslet.api.container import VolumeMount
 from glasslet.api.pod import Pod
 from glasslet.api.volume import EmptyDirVolumeSource
@@ -20,8 +22,8 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import tmpfs_size
-from glasslet.volumes.ownership import give_to_group
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeRequest, volume_key
+from glasslet.volumes.ownership import give_to_group, open_to_all
+from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.problems import SourceUnreachable
 
 _MODE = 0o777
@@ -29,6 +31,9 @@ _NOTES = "kubernetes.io/empty-dir"
 _WRAPPED = "wrapped_"
 _READY = "ready"
 
+MAX_FILES = 20_000
+MAX_BYTES = 64 * 1024 * 1024
+"""What one volume may hold. The agent has it in memory while it writes it."""
 
 Collect = Callable[[VolumeRequest], Awaitable[Files]]
 """Gathers the files of a volume. Raises VolumeProblem, SourceUnreachable where nobody could be asked."""
@@ -40,6 +45,28 @@ class Memory:
 
     pod_limit: Callable[[Pod], int]
     allocatable: Callable[[], int]
+
+    def size_for(self, pod: Pod) -> int:
+        """Bytes that a volume of the pod may take, 0 for the kernel's default."""
+        medium = EmptyDirVolumeSource(medium="Memory")
+        return tmpfs_size(medium, pod_limit=self.pod_limit(pod), allocatable=self.allocatable())
+
+
+class _Target(Struct, frozen=True, kw_only=True):
+    """Where a volume is. `ready`: it was made before; `memory`: bytes of the memory to mount, None for the disk."""
+
+    path: str
+    notes: str
+    ready: bool
+    memory: int | None
+
+
+def check_amount(files: Files) -> None:
+    """Raises VolumeProblem for more than a volume may hold."""
+    if len(files) > MAX_FILES:
+        raise VolumeProblem(f"it would hold {len(files)} files; at most {MAX_FILES} are written into one volume")
+    if (total := sum(len(content.data) for content in files.values())) > MAX_BYTES:
+        raise VolumeProblem(f"it would hold {total} bytes; at most {MAX_BYTES} are written into one volume")
 
 
 class FileVolumes:
@@ -66,15 +93,15 @@ class FileVolumes:
             if ready and os.path.exists(f"{path}/{DATA}"):
                 return shown
             raise
-        if not ready:
-            await self._make(request, path, notes, in_memory)
-        for inside in nested_mounts(request):
-            # Other volumes are mounted in this one, which is read-only by then.
-            os.makedirs(f"{path}/{inside}", mode=0o755, exist_ok=True)
-        context = request.pod.spec.security_context
-        group = context.fs_group if context is not None else None
-        finish = partial(_give, path, group) if group is not None else lambda version: None
-        write_together(path, files, now=self._clock.now(), finish=finish)
+        check_amount(files)
+        size = self._memory.size_for(request.pod) if in_memory and not ready else None
+        # In a thread: there may be thousands of files.
+        await self._threads.run(
+            partial(self._fill, request, _Target(path=path, notes=notes, ready=ready, memory=size), files),
+            on=f"volume {name}: write {plugin.rpartition('/')[2]}",
+            key=volume_key(uid, name),
+            within=WAIT_SECONDS,
+        )
         return shown
 
     async def tear_down(self, plugin: str, uid: str, volume: str) -> None:
@@ -86,30 +113,30 @@ class FileVolumes:
             within=WAIT_SECONDS,
         )
 
-    async def _make(self, request: VolumeRequest, path: str, notes: str, in_memory: bool) -> None:
-        if not in_memory:
-            _make_directory(path)
-            _mark_ready(notes)
-            return
-        pod, name = request.pod, request.volume.name
-        size = tmpfs_size(
-            EmptyDirVolumeSource(medium="Memory"),
-            pod_limit=self._memory.pod_limit(pod),
-            allocatable=self._memory.allocatable(),
-        )
-        await self._threads.run(
-            partial(self._mount, path, notes, size),
-            on=f"volume {name}: mount Memory",
-            key=volume_key(pod.metadata.uid, name),
-            within=WAIT_SECONDS,
-        )
+    def _fill(self, request: VolumeRequest, target: _Target, files: Files) -> None:
+        if not target.ready:
+            self._make(target)
+        for inside in nested_mounts(request):
+            # Other volumes are mounted in this one, which is read-only by then.
+            os.makedirs(f"{target.path}/{inside}", mode=0o755, exist_ok=True)
+        context = request.pod.spec.security_context
+        group = context.fs_group if context is not None else None
+        finish = partial(_give, target.path, group) if group is not None else lambda version: None
+        write_together(target.path, files, now=self._clock.now(), finish=finish)
+
+    def _make(self, target: _Target) -> None:
+        if target.memory is None:
+            _make_directory(target.path)
+            _mark_ready(target.notes)
+        else:
+            self._mount(target.path, target.notes, target.memory)
 
     def _mount(self, path: str, notes: str, size: int) -> None:
         _make_directory(path)
         there = self._mounts.table().at(resolved(path))
         if there is None or there.fs_type != "tmpfs":
             self._mounts.mount_tmpfs(path, size=size)
-        os.chmod(path, _MODE)
+        open_to_all(path)
         _mark_ready(notes)
 
     def _remove(self, plugin: str, uid: str, volume: str) -> None:

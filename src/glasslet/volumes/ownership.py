@@ -13,6 +13,17 @@ _WRITABLE = 0o660
 _READABLE = 0o440
 
 
+_EVERYBODY = 0o777
+
+
+def open_to_all(path: str) -> None:
+    """Gives the root of a volume the permissions 0777 and leaves its other bits: memory is mounted with the sticky bit,
+    which new directories for subPath take over. Raises OSError."""
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    if mode & _EVERYBODY != _EVERYBODY:
+        os.chmod(path, mode | _EVERYBODY)
+
+
 def belongs_to_group(path: str, group: int) -> bool:
     """Whether the root of a writable volume is as `give_to_group` leaves it. The root is changed last, so then all of
     it was once. Source: fsGroupChangePolicy OnRootMismatch."""

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from glasslet.kubeapi.errors import APIError, Throttled, Unauthorized, Unavailable
 from glasslet.volumes.plugin import VolumeProblem
 
+MOST_SHOWN = 50
+"""Problems of one volume that its text names; a volume may have thousands of sources."""
+
 
 class SourceUnreachable(VolumeProblem):
     """Nobody could be asked. A volume that holds files already goes on with them."""
@@ -25,6 +28,8 @@ def is_unreachable(error: APIError) -> bool:
 def joined(problems: Sequence[VolumeProblem]) -> VolumeProblem:
     """One problem as it is, several in brackets, each of them once: the form that tools know from upstream."""
     distinct = list(dict.fromkeys(str(problem) for problem in problems))
+    if len(distinct) > MOST_SHOWN:
+        distinct[MOST_SHOWN:] = [f"and {len(distinct) - MOST_SHOWN} more"]
     text = distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
     unreachable = all(isinstance(problem, SourceUnreachable) for problem in problems)
     return SourceUnreachable(text) if unreachable else VolumeProblem(text)

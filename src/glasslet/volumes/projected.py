@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from glasslet.api.pod import Pod
@@ -17,7 +18,7 @@ from glasslet.volumes.config_map import read_config_map
 from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens
 from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.downward_api import field_files
-from glasslet.volumes.file_volume import FileVolumes
+from glasslet.volumes.file_volume import FileVolumes, check_amount
 from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_files
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined, source_problem
@@ -25,6 +26,7 @@ from glasslet.volumes.secret import read_secret
 from glasslet.volumes.token_files import common_user, token_for
 
 _PRIVATE = 0o600
+_BREATHE_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,11 @@ class ProjectedVolume(DataVolume):
         mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
         files: dict[str, FileContent] = {}
         problems: list[VolumeProblem] = []
-        for projection in source.sources:
+        for number, projection in enumerate(source.sources):
+            if number % _BREATHE_EVERY == _BREATHE_EVERY - 1:
+                # What is cached comes without a wait, and a volume may have thousands of sources.
+                await asyncio.sleep(0)
+                check_amount(files)
             try:
                 files.update(await self._project(projection, request.pod, mode))
             except VolumeProblem as problem:
@@ -77,7 +83,9 @@ class ProjectedVolume(DataVolume):
         if one.cluster_trust_bundle is not None:
             return await self._trust_bundle(one.cluster_trust_bundle, pod, mode)
         if one.pod_certificate is not None:
-            raise VolumeProblem("podCertificate projections need the feature gate PodCertificateRequest, which is off")
+            raise VolumeProblem(
+                "podCertificate projections are not served here, whatever the feature gate PodCertificateRequest says"
+            )
         return {}
 
     async def _token(self, source: ServiceAccountTokenProjection, pod: Pod, mode: int) -> Files:

@@ -31,7 +31,9 @@ _GONE = frozenset(
         "storageos",
     }
 )
-_GATES = {"gitRepo": "GitRepoVolumeDriver", "image": "ImageVolume"}
+_WITHOUT_PLUGIN = {"gitRepo": "GitRepoVolumeDriver"}
+_GATES = {"image": "ImageVolume"}
+"""Types that have a plugin where their gate is on."""
 
 
 def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> VolumeProblem:
@@ -44,6 +46,8 @@ def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> Volume
     text = "no volume plugin matched"
     if kind in _GONE:
         text = f"{text} ({kind} was removed from Kubernetes)"
+    elif kind in _WITHOUT_PLUGIN:
+        text = f"{text} ({kind} is not served here, whatever the feature gate {_WITHOUT_PLUGIN[kind]} says)"
     elif kind in _GATES:
         text = f"{text} ({kind} needs the feature gate {_GATES[kind]}, which is off)"
     else:

@@ -10,16 +10,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from glasslet.api.configdata import ConfigMap
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.times import rfc3339
 from glasslet.api.volume import DownwardAPIVolumeFile
 from glasslet.concurrency.clock import LoopClock
+from glasslet.host.files.atomic_files import FileContent
 from glasslet.host.files.layout import RootLayout
 from glasslet.kubeapi.objects.pod_objects import Detection, build_pod_objects
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
@@ -30,16 +32,17 @@ from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster
 from glasslet.volumes.downward_api import DownwardAPIVolume
 from glasslet.volumes.errors import VolumeNotReady
-from glasslet.volumes.file_volume import FileVolumes, Memory
+from glasslet.volumes.file_volume import MAX_BYTES, MAX_FILES, FileVolumes, Memory, check_amount
 from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.plugin import VolumeProblem
+from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.problems import joined
 from glasslet.volumes.projected import ProjectedVolume, Projections
 from glasslet.volumes.secret import SecretVolume
 from tests.builders.objects import config_map, secret
 from tests.builders.podspec import node_facts, pod_of
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.claims import NO_CLAIMS
-from tests.fakes.inline_threads import InlineThreads
+from tests.fakes.inline_threads import HeldThreads, InlineThreads
 from tests.fakes.mounts import FakeMounts
 from tests.fakes.waits import WaitLog
 
@@ -401,7 +404,7 @@ async def test_trust_bundles_are_shown_where_their_gate_is_on(tmp_path: Path) ->
 
 async def test_pod_certificates_say_which_gate_they_need(tmp_path: Path) -> None:
     source = {"projected": {"sources": [{"podCertificate": {"signerName": "s", "keyType": "ED25519", "keyPath": "k"}}]}}
-    with pytest.raises(VolumeNotReady, match="need the feature gate PodCertificateRequest, which is off"):
+    with pytest.raises(VolumeNotReady, match="not served here, whatever the feature gate PodCertificateRequest says"):
         await Node(tmp_path).manager.prepare(pod(source))
 
 
@@ -477,3 +480,74 @@ async def test_an_agent_on_its_own_shows_fields_of_the_pod(tmp_path: Path) -> No
     item = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
     await node.standalone().prepare(pod({"projected": {"sources": [{"downwardAPI": {"items": [item]}}]}}))
     assert node.files("projected") == {"name": "web"}
+
+
+async def test_data_is_written_in_a_thread_and_not_on_the_event_loop(tmp_path: Path) -> None:
+    threads = HeldThreads()
+    files = FileVolumes(
+        root=RootLayout(str(tmp_path)),
+        mounts=FakeMounts(),
+        threads=threads,
+        clock=LoopClock(),
+        memory=Memory(pod_limit=lambda pod: 0, allocatable=lambda: 0),
+    )
+    plugin = DownwardAPIVolume(volumes=files, field_text=field_text)
+    one = pod({"downwardAPI": {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}})
+    setting_up = asyncio.create_task(plugin.set_up(VolumeRequest(pod=one, volume=one.spec.volumes[0])))
+    await asyncio.sleep(0)
+    assert os.listdir(tmp_path) == []
+    threads.released.set()
+    assert os.path.exists(f"{(await setting_up).path}/labels")
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({str(number): FileContent(data=b"") for number in range(MAX_FILES + 1)}, f"{MAX_FILES + 1} files; at most"),
+        ({"a": FileContent(data=b"x" * MAX_BYTES), "b": FileContent(data=b"x")}, f"{MAX_BYTES + 1} bytes; at most"),
+    ],
+    ids=["files", "bytes"],
+)
+def test_a_volume_of_data_has_an_end(files: dict[str, FileContent], problem: str) -> None:
+    with pytest.raises(VolumeProblem, match=problem):
+        check_amount(files)
+
+
+async def test_10000_projected_sources_are_collected_without_holding_the_event_loop(tmp_path: Path) -> None:
+    data = NoCluster()
+    sources = [{"configMap": {"name": f"c{number}"}} for number in range(10_000)]
+    source = ProjectedVolume(
+        volumes=cast("FileVolumes", None), projections=Projections(objects=Large(), tokens=data, field_text=field_text)
+    )
+    one = pod({"projected": {"sources": sources}})
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    with pytest.raises(VolumeProblem, match=f"at most {MAX_BYTES} are written into one volume"):
+        await source.files(VolumeRequest(pod=one, volume=one.spec.volumes[0]))
+    counting.cancel()
+    # 64 of a megabyte each fill it; the rest is not even asked for.
+    assert turns >= 2
+    assert Large.asked <= 150
+
+
+class Large(NoCluster):
+    """ConfigMaps of one megabyte each, of which all are there."""
+
+    asked = 0
+
+    async def config_map(self, namespace: str, name: str) -> ConfigMap:
+        Large.asked += 1
+        return ConfigMap(binary_data={name: bytes(1 << 20)})
+
+
+def test_thousands_of_missing_sources_are_one_text_of_moderate_length() -> None:
+    problem = joined([VolumeProblem(f'configmap "c{number}" not found') for number in range(10_000)])
+    assert len(str(problem)) < 4000
+    assert str(problem).endswith('configmap "c49" not found, and 9950 more]')

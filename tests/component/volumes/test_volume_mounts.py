@@ -72,7 +72,7 @@ async def test_memory_holds_its_size_and_goes_with_its_pod(root: Path) -> None:
     path = (await manager(root).prepare(MEMORY))["mem"].path
     facts = os.statvfs(path)
     assert facts.f_blocks * facts.f_frsize == 1 << 20
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o777
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o1777
     Path(path, "file").write_text("x")
     assert (await manager(root).prepare(MEMORY))["mem"].path == path
     assert Path(path, "file").read_text() == "x"
@@ -242,3 +242,19 @@ def test_empty_directories_on_something_mounted_stay(root: Path) -> None:
     (place / "empty").mkdir()
     assert remove_empty(str(root / "volume")) is False
     assert (place / "empty").is_dir()
+
+
+async def test_a_new_part_of_memory_with_a_group_has_the_bits_of_its_volume(root: Path) -> None:
+    # As the Go kubelet: `dgtrwxrwxrwx`.
+    pod = pod_of(
+        {"volumeMounts": [{"name": "mem", "mountPath": "/m", "subPath": "new"}]},
+        volumes=[{"name": "mem", "emptyDir": {"medium": "Memory"}}],
+        securityContext={"fsGroup": 123},
+    )
+    volumes = await manager(root).prepare(pod)
+    wanted = (SubPath(index=0, volume="mem", path="new/deeper"),)
+    bound = await manager(root).bind_sub_paths(REF, "main", volumes, wanted)
+    for path in (volumes["mem"].path, bound[0]):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o3777
+    await manager(root).tear_down(REF)
+    assert mounted(root) == []
