@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-T = TypeVar("T")
+T = TypeVar("T", bound="WireMessage")
 
 _encoder = msgspec.json.Encoder()
 
@@ -26,7 +26,7 @@ class ErrorAnswer(WireMessage, frozen=True, kw_only=True):
     nearest: tuple[str, ...] = ()
 
 
-def encode(answer: Any) -> bytes:
+def encode(answer: WireMessage) -> bytes:
     """Compact JSON."""
     return _encoder.encode(answer)
 
@@ -36,6 +36,7 @@ def decode(data: bytes | str, kind: type[T]) -> T:
     return msgspec.json.decode(data, type=kind)
 
 
-def to_plain(answer: Any) -> Any:
+def to_plain(answer: WireMessage) -> dict[str, object]:
     """The answer as dicts, lists and strings, with the names of the wire."""
-    return msgspec.to_builtins(answer)
+    plain: dict[str, object] = msgspec.to_builtins(answer)
+    return plain

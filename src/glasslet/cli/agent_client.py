@@ -13,10 +13,10 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from glasslet.answers.wire import ErrorAnswer, decode, encode
+from glasslet.answers.wire import ErrorAnswer, WireMessage, decode, encode
 from glasslet.cli.failure import AgentNotRunning, Failure
 
-T = TypeVar("T")
+T = TypeVar("T", bound=WireMessage)
 
 SOCKET = "glasslet.sock"
 ROOT_DIRS = ("/var/lib/kubelet", "/var/lib/glasslet/kubelet")
@@ -37,7 +37,7 @@ class AgentClient:
         """The answer at `path` (`/pods`). Raises Failure with the agent's error, or AgentNotRunning."""
         return self._request("GET", _with_query(path, query), None, kind)
 
-    def post(self, path: str, body: object, kind: type[T]) -> T:
+    def post(self, path: str, body: WireMessage, kind: type[T]) -> T:
         """The answer to a request with a body."""
         return self._request("POST", path, encode(body), kind)
 

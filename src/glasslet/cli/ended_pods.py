@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import msgspec
 
-from glasslet.answers.wire import ErrorAnswer, decode
+from glasslet.answers.wire import ErrorAnswer, WireMessage, decode
 from glasslet.cli.agent_client import find_agent, pod_path
 from glasslet.cli.failure import AgentNotRunning, NotInRecord
 from glasslet.cli.target import recorded_pod
 
-T = TypeVar("T")
+T = TypeVar("T", bound=WireMessage)
 
 
 def answer_from_agent_or_disk(root_dir: Path | None, question: str, pod: str, kind: type[T]) -> T:

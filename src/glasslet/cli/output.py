@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
 
 import click
 
-from glasslet.answers.wire import encode, to_plain
+from glasslet.answers.wire import WireMessage, encode, to_plain
 
 TEXT, JSON, YAML = "text", "json", "yaml"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -29,7 +28,7 @@ output_option = click.option(
 )
 
 
-def show(answer: Any, form: str, text: Callable[[], str]) -> None:
+def show(answer: WireMessage, form: str, text: Callable[[], str]) -> None:
     """Writes an answer in the given form."""
     if form == JSON:
         sys.stdout.write(json.dumps(json.loads(encode(answer)), indent=2, ensure_ascii=False) + "\n")

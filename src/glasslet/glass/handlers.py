@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.requests import ExecAnswer, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.answers.trace import RecordRow, RecordsAnswer
-from glasslet.answers.wire import ErrorAnswer, encode
+from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.task_frames import awaited_frames, innermost
@@ -236,7 +235,7 @@ def _name(request: web.Request) -> str:
     return f"{request.match_info['namespace']}/{request.match_info['name']}"
 
 
-def _json(answer: Any, *, status: int = 200) -> web.Response:
+def _json(answer: WireMessage, *, status: int = 200) -> web.Response:
     return web.Response(body=encode(answer), status=status, content_type="application/json")
 
 

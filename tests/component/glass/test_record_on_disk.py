@@ -277,3 +277,21 @@ async def test_clients_that_read_much_leave_the_threads_of_others_alone(
         go_on.set()
         await asyncio.gather(*reading)
     assert any("written meanwhile" in line.decode() for line in raw_lines(folder))
+
+
+async def test_a_finding_of_an_agent_that_died_does_not_hold_for_the_next_one(folder: Path) -> None:
+    clock = ManualClock()
+    async with agent(folder, clock) as (record, keeper):
+        record.finding("no progress", pod=WEB)
+        await keeper.flush()
+        found = await keeper.of(WEB)
+        assert found is not None
+        assert found.findings() == ("no progress",)
+    clock.advance(10)
+    async with agent(folder, clock) as (record, keeper):
+        with working_for(WEB):
+            record.passed(Station.SEEN)
+        found = await keeper.of(WEB)
+    assert found is not None
+    assert len(found.events) == 2, "the finding is still part of its history"
+    assert found.findings() == ()

@@ -11,7 +11,7 @@ from glasslet.answers.pods import PodDescription, PodRow, PodsAnswer
 from glasslet.answers.states import Milestone, Rule, VerdictState, WorkerState
 from glasslet.answers.trace import RecordsAnswer, TraceAnswer
 from glasslet.answers.why import VerdictAnswer
-from glasslet.answers.wire import decode, encode
+from glasslet.answers.wire import WireMessage, decode, encode
 
 ROW = PodRow(namespace="default", name="web", uid="1", phase="Running", since=datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -42,7 +42,7 @@ def test_names_are_camel_case() -> None:
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_an_answer_arrives_as_it_was_sent(answer: object) -> None:
+def test_an_answer_arrives_as_it_was_sent(answer: WireMessage) -> None:
     assert decode(encode(answer), type(answer)) == answer
 
 
