@@ -17,6 +17,7 @@ from glasslet.exchange.facts import ProbeOutcome
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
+from glasslet.pods.configuration_data import StandaloneData
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations, Judge
@@ -24,7 +25,6 @@ from glasslet.pods.resize.checkpoint import ByPod
 from glasslet.pods.resize.decision import Granted
 from glasslet.pods.services import PodServices, default_handlers
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.upkeep.remains import Remains

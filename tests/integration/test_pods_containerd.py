@@ -21,10 +21,10 @@ from glasslet.host.machine import read_machine
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
 from glasslet.pods.census import PodCensus
+from glasslet.pods.configuration_data import StandaloneData
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.services import PodServices
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.standalone_data import StandaloneData
 from glasslet.pods.status.status_keeper import StatusServices
 from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.upkeep.remains import Remains

@@ -25,9 +25,8 @@ from glasslet.kubeapi.objects.services import Services
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.pods.cluster_data import ClusterData
 from glasslet.pods.collaborators import ConfigurationData
-from glasslet.pods.standalone_data import Credentials, StandaloneData, anonymous
+from glasslet.pods.configuration_data import ClusterData, Credentials, StandaloneData, anonymous
 from glasslet.podspec.downward import file_text
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.object_environment import ObjectEnvironment

@@ -1,8 +1,8 @@
-"""Configuration data from an API server."""
+"""Where pods take configuration data and credentials from: the API server, or without one the pod and node alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from glasslet.api.container import Container
 from glasslet.api.object import PodUID
@@ -10,10 +10,42 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.kubeapi.objects.pod_objects import PodObjects
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
-from glasslet.pods.standalone_data import Credentials
-from glasslet.podspec.object_environment import ObjectEnvironment, ResolvedEnvironment
+from glasslet.podspec.object_environment import UNRESOLVED, ObjectEnvironment, ResolvedEnvironment
 from glasslet.runtime.images.keyring_secrets import PullCredentials
 from glasslet.runtime.protocols import RegistryAuth
+
+Credentials = Callable[[Pod, str], Awaitable[tuple[RegistryAuth, ...]]]
+
+
+async def anonymous(pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+    """No credentials for any image."""
+    return ()
+
+
+class StandaloneData:
+    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own; `plugins`: those of plugins."""
+
+    def __init__(self, *, credentials: Credentials = anonymous, plugins: Credentials = anonymous) -> None:
+        self._credentials = credentials
+        self._plugins = plugins
+
+    def register(self, pod: Pod) -> None:
+        """Nothing is kept for anybody."""
+
+    def forget(self, ref: PodRef) -> None:
+        """Nothing was kept."""
+
+    async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
+        """Nothing can be resolved; what needs it is refused where it is used."""
+        return UNRESOLVED
+
+    async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """The node's."""
+        return await self._credentials(pod, image)
+
+    async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
+        """Those of plugins."""
+        return await self._plugins(pod, image)
 
 
 class ClusterData:
