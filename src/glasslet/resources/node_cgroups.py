@@ -61,7 +61,7 @@ class NodeCgroups:
             await self._enforce(reservation)
 
     async def run(self) -> None:
-        """CgroupLimits what all pods are in, again and again until it worked. The root cgroup cannot be limited."""
+        """Limits the cgroup that all pods are in, again until it succeeds. The root cgroup cannot be limited."""
         if not self._name:
             return
         while not await self._limit():
@@ -83,7 +83,7 @@ class NodeCgroups:
         try:
             await self._manager.update(self._path, self._rules.limits)
         except OSError as error:
-            text = f"Failed to update Node Allocatable CgroupLimits {in_brackets(self._name)}: {error}"
+            text = f"Failed to update Node Allocatable Limits {in_brackets(self._name)}: {error}"
             self._events("Warning", _FAILED, text)
             return False
         self._events("Normal", _ENFORCED, "Updated Node Allocatable limit across pods")
@@ -97,7 +97,7 @@ class NodeCgroups:
             await self._manager.update(path, reservation.limits or CgroupLimits())
         except (OSError, CgroupSetupFailed) as error:
             kind = "Reserved Compressible" if reservation.compressible_only else "Reserved"
-            text = f'Failed to enforce {side} {kind} Cgroup CgroupLimits on "{path}": {error}'
+            text = f'Failed to enforce {side} {kind} Cgroup Limits on "{path}": {error}'
             self._events("Warning", _FAILED, text)
             raise CgroupSetupFailed(text) from error
         self._events("Normal", _ENFORCED, f"Updated limits on {side.lower()} reserved cgroup {path}")

@@ -71,7 +71,7 @@ async def test_limits_that_pods_are_above_are_tried_each_minute(world: World) ->
     async with in_background(agent.run):
         await asyncio.sleep(90)
         assert [reason for _, reason, _ in told] == ["FailedNodeAllocatableEnforcement"] * 2
-        assert told[0][2].startswith('Failed to update Node Allocatable CgroupLimits ["kubepods"]: ')
+        assert told[0][2].startswith('Failed to update Node Allocatable Limits ["kubepods"]: ')
         world.machine.refused.clear()
         await asyncio.sleep(60)
         assert told[-1][1] == "NodeAllocatableEnforced"
@@ -117,7 +117,7 @@ async def test_a_reservation_without_its_cgroup_stops_the_start(world: World, co
     # behaviours.md §17: "for the reserved cgroups the kubelet exits"
     told: Told = []
     kube = Reservation(side="Kube", path="/kube", limits=CgroupLimits(), compressible_only=compressible)
-    problem = f'Failed to enforce Kube {words} Cgroup CgroupLimits on "/kube": cgroup ["kube"] has some missing paths: '
+    problem = f'Failed to enforce Kube {words} Cgroup Limits on "/kube": cgroup ["kube"] has some missing paths: '
     with pytest.raises(CgroupSetupFailed) as caught:
         await node(world, told, reservations=(kube,)).start()
     assert str(caught.value).startswith(problem)

@@ -15,7 +15,7 @@ _WORTH_COMPRESSING = 1024
 
 
 class ResettableMetrics(Protocol):
-    """MetricsPage that forget on demand."""
+    """Metrics that can be reset on demand."""
 
     def reset(self) -> None: ...
 
