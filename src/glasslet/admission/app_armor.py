@@ -1,4 +1,4 @@
-"""Pods that ask for AppArmor need a host that has it. Asked only before a pod first starts."""
+"""Pods that request AppArmor need a kernel that enforces it. Checked only before a pod first starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What admission looks at: a frozen view of the pod and of the node at that moment."""
+"""The input of all rules: a frozen view of the pod and of the node at that moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glasslet.exchange.admission import Rejected
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """`node` is None while nobody knows the node object; `allocatable` is what pods may have of the node together;
+    """`node` is None while the node object is unknown; `allocatable` is the share of the node that all pods may use;
     `others` are the pods that occupy it now."""
 
     pod: Pod
@@ -27,5 +27,5 @@ Rule = Callable[[Candidate], Rejected | None]
 
 
 def predicate_failed(name: str, description: str) -> Rejected:
-    """The refusal of a scheduler's predicate that is checked again here."""
+    """The refusal by a scheduler's predicate that the node checks again."""
     return Rejected(reason=name, message=f"Predicate {name} failed: {description}")

@@ -2,7 +2,7 @@
 
     PodAdmission(node=..., allocatable=..., before=(eviction, sysctls), after=(app_armor, pod_features, shutdown))
 
-Answers at once and decides only: who rejects, kills victims and waits for their end is the pod workers' matter.
+Decides only, without waiting: the pod workers reject the pod, kill the victims and wait for their end.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class DeviceClaims(Protocol):
     """Devices of device plugins (`devices`)."""
 
     def claim(self, pod: Pod, others: Sequence[Pod]) -> Rejected | None:
-        """Keeps what the pod asks for, or refuses it."""
+        """Reserves the devices that the pod requests, or refuses the pod."""
 
     def unclaim(self, uid: str) -> None:
-        """The pod was refused by somebody else."""
+        """Another rule refused the pod: its devices are free again."""
 
     def at_least(self, pod: Pod) -> Mapping[str, int]:
-        """What the node has for this pod, whatever the node object says; by resource."""
+        """Amounts that the node has for this pod, whatever the node object says, by resource."""
 
 
 class PodAdmission:
-    """`node`: the node object as last known, None while there is none; `allocatable`: what pods may have of the node;
+    """`node`: the node object as last known, None while there is none; `allocatable`: the share of all pods;
     `before` and `after`: rules on either side of devices and predicates, in this order."""
 
     def __init__(
@@ -51,7 +51,7 @@ class PodAdmission:
         self._devices = devices
 
     def __call__(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
-        """For a pod that comes. `others`: the pods that occupy the node now."""
+        """Decides about a new pod. `others`: the pods that occupy the node now."""
         candidate = self._candidate(pod, others)
         for rule in self._before:
             if (refusal := rule(candidate)) is not None:
@@ -59,7 +59,7 @@ class PodAdmission:
         if self._devices is not None:
             if (refusal := self._devices.claim(pod, others)) is not None:
                 return refusal
-            # What was claimed the node has.
+            # The node has the devices that were claimed.
             candidate = self._candidate(pod, others)
         verdict = self._rest(candidate)
         if self._devices is not None and isinstance(verdict, Rejected):
@@ -67,7 +67,7 @@ class PodAdmission:
         return verdict
 
     def fits(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:
-        """The same for a pod that is here, if it were another one: nothing is claimed."""
+        """Decides about a changed version of a running pod; no devices are claimed."""
         candidate = self._candidate(pod, others)
         for rule in self._before:
             if (refusal := rule(candidate)) is not None:
@@ -115,7 +115,7 @@ def counted(
 
 
 def _with(allocatable: Mapping[str, Quantity], amounts: Mapping[str, int]) -> Mapping[str, Quantity]:
-    """A node that has at least so much."""
+    """The amounts, raised to at least these."""
     short = {
         name: Quantity(amount)
         for name, amount in amounts.items()

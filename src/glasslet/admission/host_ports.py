@@ -1,4 +1,4 @@
-"""Host ports are taken once per address and protocol."""
+"""A host port belongs to one pod per address and protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Port = tuple[str, str, int]
 
 
 def host_ports_rule(candidate: Candidate) -> Rejected | None:
-    """Refuses a pod that wants a port which another one has."""
+    """Refuses a pod whose host port another pod has."""
     wanted = set(host_ports(candidate.pod))
     if not wanted:
         return None
@@ -27,7 +27,7 @@ def host_ports_rule(candidate: Candidate) -> Rejected | None:
 
 
 def host_ports(pod: Pod) -> Iterator[Port]:
-    """Host ports of everything that runs during the whole life of the pod."""
+    """Host ports of regular containers and sidecars."""
     sidecars = (c for c in pod.spec.init_containers if is_sidecar(c))
     for container in (*sidecars, *pod.spec.containers):
         for port in container.ports:

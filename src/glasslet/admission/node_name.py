@@ -1,4 +1,4 @@
-"""A pod that names another node does not belong here."""
+"""A pod that names another node is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glasslet.exchange.admission import Rejected
 
 
 def node_name_rule(candidate: Candidate) -> Rejected | None:
-    """A pod without a node name may run anywhere."""
+    """Refuses a pod with another node's name; a pod without one may run on any node."""
     wanted = candidate.pod.spec.node_name
     if candidate.node is None or not wanted or wanted == candidate.node.metadata.name:
         return None

@@ -10,7 +10,7 @@ from glasslet.exchange.admission import Rejected
 
 
 def node_selection_rule(candidate: Candidate) -> Rejected | None:
-    """Refuses a pod that asks for another kind of node."""
+    """Refuses a pod whose selector or required affinity excludes the node."""
     if candidate.node is None or selects(candidate.pod.spec, candidate.node):
         return None
     return predicate_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")

@@ -1,4 +1,4 @@
-"""Pod fields that need a gate."""
+"""Pod fields that need a feature gate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from glasslet.podspec.pod_level import has_pod_level
 
 
 def pod_level_resources_rule(*, enabled: bool) -> Rule:
-    """Refuses resources of the pod as a whole where gate PodLevelResources is off."""
+    """Refuses pod-level resources where gate PodLevelResources is off."""
 
     def rule(candidate: Candidate) -> Rejected | None:
         if enabled or not has_pod_level(candidate.pod):

@@ -1,4 +1,4 @@
-"""What a scheduler checks as well, checked again where the pod would run; and preemption where only room is missing."""
+"""The scheduler's predicates, checked again on the node; and preemption where only resources are missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glasslet.admission.host_ports import host_ports_rule
 from glasslet.admission.node_name import node_name_rule
 from glasslet.admission.node_selection import node_selection_rule
 from glasslet.admission.operating_system import operating_system_rule
-from glasslet.admission.preemption import NobodyToPreempt, choose_victims
+from glasslet.admission.preemption import NoVictims, choose_victims
 from glasslet.admission.resources import Shortage, shortages
 from glasslet.admission.supplemental_groups import supplemental_groups_rule
 from glasslet.admission.taints import taints_rule
@@ -22,7 +22,7 @@ _AFTER_RESOURCES: tuple[Rule, ...] = (node_selection_rule, node_name_rule, host_
 
 
 def predicates(candidate: Candidate) -> Admitted | Rejected:
-    """The first refusal; room alone is no reason to refuse a critical pod, as long as somebody can make room."""
+    """The first refusal. Missing resources refuse a critical pod only if no pods can be preempted for it."""
     if candidate.node is None:
         return Rejected(reason="InvalidNodeInfo", message="Kubelet cannot get node info.")
     for refusal in _refusals(_FIRST, candidate):
@@ -38,7 +38,7 @@ def predicates(candidate: Candidate) -> Admitted | Rejected:
 
 def _preempt(candidate: Candidate, short: tuple[Shortage, ...]) -> Admitted | Rejected:
     victims = choose_victims(candidate.pod, candidate.others, {one.resource: one.missing for one in short})
-    if isinstance(victims, NobodyToPreempt):
+    if isinstance(victims, NoVictims):
         why = f"preemption: error finding a set of pods to preempt: {victims}"
         message = f"Unexpected error while attempting to recover from admission failure: {why}"
         return Rejected(reason="UnexpectedAdmissionError", message=message)

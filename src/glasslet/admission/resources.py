@@ -1,4 +1,4 @@
-"""Does the pod fit into what is left of the node?"""
+"""Whether the pod fits into the unused part of the node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
 class Shortage(Struct, frozen=True, kw_only=True):
-    """A resource of which there is too little: CPU in millicores, the rest in bytes or units."""
+    """A resource that does not suffice: CPU in millicores, the rest in bytes or units."""
 
     resource: str
     requested: int
@@ -26,19 +26,19 @@ class Shortage(Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> int:
-        """How much more would have to be free."""
+        """How much more must be free."""
         return self.requested - (self.capacity - self.used)
 
     def rejection(self) -> Rejected:
-        """The refusal because of it."""
+        """The refusal for this shortage."""
         amounts = f"requested: {self.requested}, used: {self.used}, capacity: {self.capacity}"
         message = f"Node didn't have enough resource: {self.resource}, {amounts}"
         return Rejected(reason=f"OutOf{self.resource}", message=message)
 
 
 def shortages(candidate: Candidate) -> tuple[Shortage, ...]:
-    """All of them: pods, cpu, memory, ephemeral-storage, then the others by name. Extended resources that the node does
-    not list are those of the whole cluster: not checked here."""
+    """All shortages: pods, cpu, memory, ephemeral-storage, then the others by name. Extended resources that the node
+    does not list belong to the whole cluster and are not checked here."""
     return tuple(_shortages(candidate))
 
 
@@ -76,7 +76,7 @@ def _shortages(candidate: Candidate) -> Iterator[Shortage]:
 
 
 def is_extended(resource: str) -> bool:
-    """Whether somebody outside of Kubernetes defines the resource (`example.com/gpu`)."""
+    """Whether the resource is not one of Kubernetes' own (`example.com/gpu`)."""
     if "/" not in resource or "kubernetes.io/" in resource:
         return False
     return not resource.startswith("requests.")

@@ -1,4 +1,4 @@
-"""supplementalGroupsPolicy Strict needs a runtime that knows it (gate SupplementalGroupsPolicy, beta, on)."""
+"""supplementalGroupsPolicy Strict needs a runtime that supports it (gate SupplementalGroupsPolicy, beta, on)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _STRICT = "Strict"
 
 
 def supplemental_groups_rule(candidate: Candidate) -> Rejected | None:
-    """Refuses Strict where the node does not say that it can."""
+    """Refuses Strict where the node does not report support."""
     context = candidate.pod.spec.security_context
     if context is None or context.supplemental_groups_policy != _STRICT:
         return None

@@ -1,4 +1,4 @@
-"""NoExecute taints keep pods away that do not tolerate them; other effects are the scheduler's matter."""
+"""NoExecute taints refuse pods that do not tolerate them; the scheduler checks the other effects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glasslet.exchange.admission import Rejected
 
 
 def taints_rule(candidate: Candidate) -> Rejected | None:
-    """Static pods run whatever the taints say."""
+    """Refuses a pod that does not tolerate a NoExecute taint. Static pods always run."""
     if candidate.node is None or is_static(candidate.pod):
         return None
     tolerations = candidate.pod.spec.tolerations

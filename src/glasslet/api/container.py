@@ -77,7 +77,7 @@ class VolumeMount(Object, frozen=True, kw_only=True):
 
 
 class _ContainerFields(Object, frozen=True, kw_only=True):
-    """What containers of all kinds have."""
+    """Fields of containers of all kinds."""
 
     name: str = ""
     image: str = ""

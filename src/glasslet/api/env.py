@@ -1,4 +1,4 @@
-"""Where the environment of a container comes from (core/v1 at v1.34)."""
+"""Sources of a container's environment (core/v1 at v1.34)."""
 
 from __future__ import annotations
 

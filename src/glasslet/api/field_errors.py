@@ -1,4 +1,4 @@
-"""What is wrong with one field of an API object, printed as Kubernetes prints it.
+"""An error in one field of an API object, printed as Kubernetes prints it.
 
 `spec.containers[0].name: Required value`, `spec.dnsPolicy: Unsupported value: "Mine": supported values: ...`
 """
@@ -28,7 +28,7 @@ class ErrorKind(StrEnum):
 
 
 _MAX_SHOWN = 500
-"""A manifest may hold a megabyte where a name belongs; nobody wants to read it in an error."""
+"""A manifest may hold a megabyte where a name belongs."""
 _WITHOUT_VALUE = (ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY)
 
 
@@ -52,7 +52,7 @@ class FieldPath(str):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field."""
+    """One error in one field."""
 
     path: str
     kind: ErrorKind

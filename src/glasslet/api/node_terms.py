@@ -1,4 +1,4 @@
-"""Node selector terms: which nodes they allow. Pure; asked for pods (required affinity) and for volumes."""
+"""Node selector terms: which nodes they allow. Pure; used for pods (required affinity) and for volumes."""
 
 from __future__ import annotations
 

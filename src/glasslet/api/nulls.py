@@ -19,7 +19,7 @@ _ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, Quantity: "0
 
 
 def fill_nulls(value: Any, kind: Any) -> Any:
-    """Plain data of a value of type `kind`, with the nulls gone where the type allows none."""
+    """Plain data of a value of type `kind`, without nulls where the type allows none."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         if value is None:

@@ -1,4 +1,4 @@
-"""Who writes which condition of a pod (behaviours.md §6)."""
+"""The writer of each pod condition (behaviours.md §6)."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ OWNED: Final = (
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 """Shared: the node agent sets it together with the terminal phase of a pod that it ended by its own decision."""
 BY_KUBELET: Final = "TerminationByKubelet"
-"""The reason by which its own is told from that of others."""
+"""The reason that marks the node agent's own DisruptionTarget."""

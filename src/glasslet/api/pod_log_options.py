@@ -1,4 +1,4 @@
-"""core/v1 PodLogOptions: which part of a container's log a client asks for."""
+"""core/v1 PodLogOptions: which part of a container's log a client requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod comes from, as its annotations tell: API server, file, URL; or the mirror of a static pod."""
+"""The origin of a pod, from its annotations: API server, file, URL; or the mirror of a static pod."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_mirror(pod: Pod) -> bool:
 
 
 def static_hash(pod: Pod) -> str:
-    """What a mirror of this static pod carries."""
+    """The hash that a mirror of this static pod carries."""
     return pod.metadata.annotations.get(HASH_ANNOTATION, pod.metadata.uid)
 
 

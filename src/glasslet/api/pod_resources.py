@@ -1,4 +1,4 @@
-"""What all containers of a pod need together, by resource.
+"""Requests and limits of all containers of a pod together, by resource.
 
 Regular containers and sidecars run at the same time: sum. A plain init container runs with the sidecars that started
 before it: the pod needs the largest of these moments.

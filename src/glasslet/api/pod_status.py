@@ -1,4 +1,4 @@
-"""What a node agent reports of a pod (core/v1 PodStatus at v1.34)."""
+"""The status of a pod that a node agent reports (core/v1 PodStatus at v1.34)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sources tell the pod workers: one change of one desired pod."""
+"""One change of one desired pod, from a source to the pod workers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from glasslet.api.pod import Pod
 
 
 class UpdateKind(StrEnum):
-    """How a source's new view of a pod differs from its last one."""
+    """The difference between a source's new view of a pod and its last one."""
 
     ADD = "add"
     UPDATE = "update"
-    """Spec, labels, annotations (ours left out), deletion timestamp or deletion grace changed."""
+    """Spec, labels, annotations (without the agent's own), deletion timestamp or deletion grace changed."""
     RECONCILE = "reconcile"
     """Only the status differs from what this agent last reported."""
     DELETE = "delete"
-    """The API asks for graceful deletion (deletionTimestamp set)."""
+    """The API object is being deleted (deletionTimestamp set)."""
     REMOVE = "remove"
-    """The pod is no longer in the source: it has to go."""
+    """The pod is no longer in the source and must end."""
 
 
 class PodUpdate(Struct, frozen=True, kw_only=True):

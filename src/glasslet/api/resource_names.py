@@ -1,4 +1,4 @@
-"""What a resource's name says about it (cpu, hugepages-2Mi, example.com/gpu)."""
+"""Kinds of resources by their names (cpu, hugepages-2Mi, example.com/gpu)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def is_native(name: str) -> bool:
 
 
 def is_extended(name: str) -> bool:
-    """A resource that somebody else defined: `example.com/gpu`."""
+    """A resource that Kubernetes does not define: `example.com/gpu`."""
     if is_native(name) or name.startswith(REQUESTS_PREFIX):
         return False
     return not qualified_name_problems(REQUESTS_PREFIX + name)
 
 
 def may_overcommit(name: str) -> bool:
-    """Whether a limit above the request makes sense; huge pages and extended resources cannot be shared."""
+    """Whether a limit above the request is allowed; huge pages and extended resources cannot be shared."""
     return is_native(name) and not is_huge_pages(name)
 
 

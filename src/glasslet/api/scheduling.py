@@ -1,4 +1,4 @@
-"""Where a pod may run: affinity, tolerations, spread (core/v1 at v1.34)."""
+"""Placement of a pod: affinity, tolerations, spread (core/v1 at v1.34)."""
 
 from __future__ import annotations
 

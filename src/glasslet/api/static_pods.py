@@ -1,4 +1,4 @@
-"""What a pod that no API server knows may not refer to.
+"""References that a static pod may not have: no API server grants it the objects.
 
 behaviours.md §13: manifests that reference API objects are refused with `static pods may not reference <what>`.
 """
@@ -27,7 +27,7 @@ def api_reference(pod: Pod) -> str | None:
 
 
 def claim_or_bundle_reference(pod: Pod) -> str | None:
-    """What stays refused with gate PreventStaticPodAPIReferences off, as the text of the refusal."""
+    """The reference that is refused even with gate PreventStaticPodAPIReferences off, as the text of the refusal."""
     sources = [source for volume in pod.spec.volumes if volume.projected for source in volume.projected.sources]
     if any(source.cluster_trust_bundle is not None for source in sources):
         return "static pods may not use ClusterTrustBundle projected volume sources"

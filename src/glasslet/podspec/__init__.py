@@ -1,1 +1,1 @@
-"""From a pod to what the runtime is asked for. Pure: same inputs, same specification; no files, no clock."""
+"""Conversion of a pod to runtime specifications. Pure: same inputs, same specification; no files, no clock."""

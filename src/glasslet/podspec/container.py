@@ -1,4 +1,4 @@
-"""A container as the runtime is asked for it."""
+"""The runtime's specification of a container."""
 
 from __future__ import annotations
 

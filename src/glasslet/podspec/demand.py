@@ -1,4 +1,4 @@
-"""What a pod's cgroup has to hold: requests and limits of all containers together, as `resources` takes them. Pure."""
+"""The demand of a pod on its cgroup: requests and limits of all containers together, for `resources`. Pure."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def pod_demand(pod: Pod) -> PodDemand:
 
 
 class PodDemands:
-    """The demands of many pods, asked for again and again: computed once for each spec."""
+    """The demands of many pods, computed once for each spec."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[PodSpec, PodDemand]] = {}
 
     def of(self, pods: Iterable[Pod]) -> list[PodDemand]:
-        """In the order of the pods; others are forgotten."""
+        """The demands in the order of the pods; those of other pods are forgotten."""
         before, self._known = self._known, {}
         for pod in pods:
             known = before.get(pod.metadata.uid)

@@ -1,4 +1,4 @@
-"""What a pod's resolv.conf says: the host's file, the cluster's servers, the pod's own settings, cut to the limits."""
+"""A pod's resolv.conf: the host's file, the cluster's servers, the pod's own settings, cut to the limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_CLUSTER_DNS = (
 
 
 class DNSProblem(NamedTuple):
-    """Something to tell the pod (event `reason`, `message`), and the node too where `node_message` is set."""
+    """An event for the pod (`reason`, `message`), and one for the node where `node_message` is set."""
 
     reason: str
     message: str
@@ -31,7 +31,7 @@ class DNSProblem(NamedTuple):
 
 
 class FormedDNS(NamedTuple):
-    """A pod's resolver settings and what had to be given up to get there."""
+    """A pod's resolver settings, and the problems found on the way."""
 
     config: DNSConfig
     problems: tuple[DNSProblem, ...]
@@ -139,5 +139,5 @@ def _exceeded(limits: str, things: str, line: str, kept: list[str]) -> DNSProble
 
 def _missing_cluster_dns(pod: Pod) -> DNSProblem:
     meta = pod.metadata
-    who = f'pod: "{meta.name}_{meta.namespace}({meta.uid})". '
-    return DNSProblem("MissingClusterDNS", who + _NO_CLUSTER_DNS, _NO_CLUSTER_DNS)
+    pod_name = f'pod: "{meta.name}_{meta.namespace}({meta.uid})". '
+    return DNSProblem("MissingClusterDNS", pod_name + _NO_CLUSTER_DNS, _NO_CLUSTER_DNS)

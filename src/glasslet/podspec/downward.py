@@ -27,7 +27,7 @@ _NOTHING = Quantity.parse("0")
 
 
 def field_value(selector: ObjectFieldSelector, pod: Pod, node: NodeFacts, pod_ips: tuple[str, ...]) -> str:
-    """The value of a pod's field (fieldRef). Raises ConfigError for fields that are not offered."""
+    """The value of a pod's field (fieldRef). Raises ConfigError for fields that the downward API lacks."""
     if selector.api_version not in ("", "v1"):
         raise container_error(f"unsupported pod version: {selector.api_version}")
     path, key = _split(selector.field_path)
@@ -84,7 +84,7 @@ def resource_value(selector: ResourceFieldSelector, pod: Pod, container: Contain
         raise container_error(f"unsupported container resource : {selector.resource}")
     amounts = wanted.resources.requests if kind == "requests" else wanted.resources.limits
     quantity = amounts.get(resource)
-    # Only regular containers and the one that asks get the node's amounts in place of missing limits.
+    # Only regular containers and the container itself get the node's amounts in place of missing limits.
     if kind == "limits" and resource in _OVERCOMMITTED and not is_init and (quantity is None or quantity == _NOTHING):
         quantity = _ceiling(pod, node, resource)
     divisor = selector.divisor if selector.divisor is not None and selector.divisor != _NOTHING else _ONE

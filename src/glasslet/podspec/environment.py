@@ -11,7 +11,7 @@ from glasslet.podspec.request import ContainerRequest
 
 def environment(request: ContainerRequest) -> dict[str, str]:
     """Services and envFrom first, then env in order; each value sees those before it. Raises ConfigError for what
-    cannot be resolved and for what no process could be started with. Values never reach a message."""
+    cannot be resolved and for variables that are too long. Values never reach a message."""
     container = request.container
     if container.env_from and not request.references_resolved:
         raise _unresolved_source(container.env_from[0], request)
@@ -50,7 +50,7 @@ def _resolve(source: EnvVarSource, index: int, request: ContainerRequest) -> str
         return _key(index, request, "configMap", source.config_map_key_ref.name, source.config_map_key_ref.key)
     if source.secret_key_ref is not None:
         return _key(index, request, "secret", source.secret_key_ref.name, source.secret_key_ref.key)
-    # A file key that nobody looked up counts as an empty value.
+    # A file key that was not looked up counts as an empty value.
     return request.file_keys.get(index, "")
 
 

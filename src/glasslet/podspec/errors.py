@@ -1,4 +1,4 @@
-"""A pod or container that cannot be turned into a runtime configuration."""
+"""Errors of pods and containers for which no runtime configuration can be built."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Fields that a gate switches on: while it is off a pod is run as if it did not have them, as upstream does.
+"""Fields behind feature gates: while a gate is off, pods run as if they did not have the field, as upstream.
 
-Done once where pods come in, so that nothing behind has to ask for gates.
+Applied once where pods come in: the code behind it needs no gates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESOURCE_CLAIMS = "DynamicResourceAllocation"
 
 
 def effective_pod(pod: Pod, enabled: Callable[[str], bool]) -> Pod:
-    """The pod without what is switched off; the same object if there is nothing of that in it."""
+    """The pod without fields that are switched off; the same object if it has none."""
     spec = pod.spec
     changes: dict[str, object] = {}
     if spec.hostname_override is not None and not enabled(HOSTNAME_OVERRIDE):

@@ -1,4 +1,4 @@
-"""The host name that a pod has."""
+"""The host name of a pod."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pod_hostname(pod: Pod, cluster_domain: str) -> PodHostname:
 
 
 def kernel_hostname(pod: Pod, cluster_domain: str) -> str:
-    """What `hostname` prints inside the pod: the short name, or all of it with setHostnameAsFQDN. Raises ConfigError
+    """The name that `hostname` prints inside the pod: short, or full with setHostnameAsFQDN. Raises ConfigError
     when the full name exceeds what the kernel takes."""
     name, domain = pod_hostname(pod, cluster_domain)
     if not domain or not pod.spec.set_hostname_as_fqdn:

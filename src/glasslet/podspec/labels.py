@@ -1,4 +1,4 @@
-"""Labels and annotations that tell, from the runtime alone, whose a sandbox or container is; and the container hash."""
+"""Labels and annotations that identify the pod of a sandbox or container in the runtime; and the container hash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HTML_SAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2
 
 
 def container_hash(container: Container) -> str:
-    """The hash over name and image that decides whether a running container is still the one that the spec means.
+    """The hash over name and image that decides whether a running container still matches the spec.
     FNV-1a 32 in hexadecimal, equal to the Go kubelet's, so that neither restarts what the other started."""
     return _hash(container.name, container.image)
 
@@ -48,7 +48,7 @@ def container_labels(pod: Pod, container: Container) -> dict[str, str]:
 
 
 def container_annotations(pod: Pod, container: Container, attempt: int) -> dict[str, str]:
-    """What must be known to stop this container properly when its pod is known no more."""
+    """Annotations that are needed to stop this container properly when its pod is unknown."""
     notes = {
         HASH: container_hash(container),
         RESTART_COUNT: str(attempt),

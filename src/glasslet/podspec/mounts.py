@@ -1,4 +1,4 @@
-"""What is mounted into a container: its volumes in spec order, then /etc/hosts, then the termination log."""
+"""Mounts of a container: its volumes in spec order, then /etc/hosts, then the termination log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def container_mounts(request: ContainerRequest, envs: Mapping[str, str]) -> tupl
 
 
 def container_devices(request: ContainerRequest) -> tuple[Device, ...]:
-    """Disks that a container gets without file system. Raises ConfigError."""
+    """Block devices of a container (volumeDevices). Raises ConfigError."""
     devices = []
     for wanted in request.container.volume_devices:
         volume = request.volumes.get(wanted.name)
@@ -60,7 +60,7 @@ def container_devices(request: ContainerRequest) -> tuple[Device, ...]:
 
 
 def sub_paths(request: ContainerRequest) -> tuple[SubPath, ...]:
-    """What has to be bound on the host before this container can be made: `ContainerRequest.sub_paths` is the answer.
+    """The parts of volumes that must be bound on the host before this container can be created.
     Raises ConfigError, also for what the environment lacks."""
     mounts = request.container.volume_mounts
     if not any(mount.sub_path or mount.sub_path_expr for mount in mounts):

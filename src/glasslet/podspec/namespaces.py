@@ -1,4 +1,4 @@
-"""Which kernel namespaces a pod and its containers share."""
+"""Kernel namespaces that a pod and its containers share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def namespaces(
     target: ContainerID | None = None,
 ) -> Namespaces:
     """The namespaces of a pod's sandbox or of one container. `target` is the container whose processes an ephemeral one
-    wants to see. Raises ConfigError with `reason` for `hostUsers: false` where the node cannot do that."""
+    shares. Raises ConfigError with `reason` for `hostUsers: false` where the node cannot do that."""
     spec = pod.spec
     pid = _pid_mode(pod)
     joins = target is not None and pid is NamespaceMode.CONTAINER
@@ -43,5 +43,5 @@ def _pid_mode(pod: Pod) -> NamespaceMode:
 
 
 def _no_user_namespaces(runtime_handler: str) -> str:
-    who = f'RuntimeClass handler "{runtime_handler}"' if runtime_handler else "runtime"
-    return f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"
+    subject = f'RuntimeClass handler "{runtime_handler}"' if runtime_handler else "runtime"
+    return f"can't set `spec.hostUsers: false`, {subject} does not support user namespaces"

@@ -2,7 +2,7 @@
 
     ObjectEnvironment(objects=PodObjects, services=Services)
 
-Values are handed on and never shown: messages hold names of objects and keys only.
+Values are never shown: messages hold names of objects and keys only.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class ServiceList(Protocol):
         """All services; None before they were listed once."""
 
     async def listed(self) -> tuple[ServiceAddress, ...] | None:
-        """The same, after waiting a moment for the first list."""
+        """All services, after a short wait for the first list."""
 
 
 class ResolvedEnvironment(Struct, frozen=True, kw_only=True):
     """`envs_from`: services and envFrom in precedence order; `key_refs`: by position in `container.env`, None for an
-    optional one that is absent. What a ContainerRequest takes, unless `resolved` is False: no API server to ask."""
+    optional one that is absent. `resolved` is False for an agent without API server."""
 
     envs_from: tuple[tuple[str, str], ...] = ()
     key_refs: Mapping[int, str | None] = {}
@@ -65,7 +65,7 @@ class ObjectEnvironment:
         self._services = services
 
     async def resolve(self, pod: Pod, container: Container) -> ResolvedEnvironment:
-        """Everything that is not in the pod itself. Raises ConfigError."""
+        """The variables that are not in the pod itself. Raises ConfigError."""
         values = await self._service_values(pod)
         for source in container.env_from:
             values.update(await self._all_keys(pod, source))

@@ -1,4 +1,4 @@
-"""Resources of a pod as a whole: pod-level settings, and the sums over its containers (gate PodLevelResources, on)."""
+"""Resources of a whole pod: pod-level settings, and the sums over its containers (gate PodLevelResources, on)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glasslet.api.quantity import ZERO, Quantity
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a resource can be given for the pod as a whole."""
+    """Whether `spec.resources` of a pod may name the resource."""
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
@@ -32,12 +32,12 @@ def pod_level_limit(pod: Pod, resource: str) -> Quantity | None:
 
 
 def container_requests(pod: Pod) -> Amounts:
-    """The requests of all containers together, whatever the pod as a whole requests."""
+    """The requests of all containers together, without pod-level requests."""
     return total_requests(pod.spec)
 
 
 def pod_requests(pod: Pod) -> Amounts:
-    """What the pod asks for, without overhead: the sum of regular containers and sidecars, or the most that one init
+    """The pod's requests without overhead: the sum of regular containers and sidecars, or the most that one init
     container needs beside the sidecars started before it; pod-level requests replace it resource by resource."""
     total = container_requests(pod)
     if pod.spec.resources is not None:
@@ -46,7 +46,7 @@ def pod_requests(pod: Pod) -> Amounts:
 
 
 def pod_limits(pod: Pod) -> Amounts:
-    """What the pod may use at most, without overhead, by the same rule. A container without a limit adds nothing."""
+    """The pod's limits without overhead, by the same rule. A container without a limit adds nothing."""
     total = total_limits(pod.spec)
     if pod.spec.resources is not None:
         total.update({n: q for n, q in pod.spec.resources.limits.items() if is_pod_level(n)})

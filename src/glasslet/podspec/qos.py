@@ -1,4 +1,4 @@
-"""The QoS class of a pod, and who is critical (both decide about OOM scores, cgroups and eviction)."""
+"""The QoS class of a pod, and which pods are critical (both decide about OOM scores, cgroups and eviction)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from glasslet.runtime.spec import ContainerDevices, DNSConfig, IdMapping
 
 
 class NodeFacts(Struct, frozen=True, kw_only=True):
-    """What a container's configuration takes from the node and from the agent's configuration."""
+    """Facts of the node and settings of the agent that a container's configuration needs."""
 
     name: str
     root_dir: str = "/var/lib/kubelet"
@@ -26,7 +26,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     memory_capacity: int = 0
     """Bytes; the base of oom_score_adj."""
     allocatable: Mapping[str, Quantity] = {}
-    """What resourceFieldRef falls back to where a container has no limit."""
+    """Amounts that resourceFieldRef gives where a container has no limit."""
     cluster_dns: tuple[str, ...] = ()
     cluster_domain: str = ""
     resolver: ResolverFile = ResolverFile()
@@ -57,15 +57,15 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
 
 
 class UserNamespace(Struct, frozen=True, kw_only=True):
-    """Which ids of the node the ids of a pod with `hostUsers: false` are."""
+    """The ids of the node that a pod with `hostUsers: false` runs with."""
 
     uids: tuple[IdMapping, ...]
     gids: tuple[IdMapping, ...]
 
 
 class SandboxRequest(Struct, frozen=True, kw_only=True):
-    """What a sandbox is made of. `cgroup_parent` is "" where the runtime's default applies (no pod cgroup);
-    `supplemental_groups` are those that mounted volumes ask for."""
+    """The inputs of a sandbox. `cgroup_parent` is "" where the runtime's default applies (no pod cgroup);
+    `supplemental_groups` are those that mounted volumes need."""
 
     pod: Pod
     attempt: int
@@ -78,7 +78,7 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
 
 
 class ContainerRequest(Struct, frozen=True, kw_only=True):
-    """What a container is made of. `etc_hosts` and `termination_log` are files on the host, "" for no such mount;
+    """The inputs of a container. `etc_hosts` and `termination_log` are files on the host, "" for no such mount;
     `envs_from` holds the resolved environment of ConfigMaps, Secrets and services, already in precedence order;
     `key_refs` holds, by position in `container.env`, the value of each ConfigMap or Secret key, None for an optional
     one that is absent. Unless `references_resolved`, a container that needs either is refused.
@@ -103,7 +103,7 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     sub_paths: Mapping[int, str] = {}
     user_namespace: UserNamespace | None = None
     devices: ContainerDevices = ContainerDevices()
-    """What device plugins give it."""
+    """Settings from device plugins."""
 
     def __repr__(self) -> str:
         # The environment may hold what came from Secrets.

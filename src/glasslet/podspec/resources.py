@@ -32,7 +32,7 @@ _KILL_WHOLE_CGROUP = {"memory.oom.group": "1"}
 
 
 class _Amounts(NamedTuple):
-    """`cpu_request` is None where nothing is asked for: the limit counts then."""
+    """`cpu_request` is None without a request: then the limit counts."""
 
     cpu_request: Quantity | None
     cpu_limit: Quantity
@@ -40,7 +40,7 @@ class _Amounts(NamedTuple):
 
 
 def container_resources(pod: Pod, container: Container, node: NodeFacts) -> Resources:
-    """What one container gets. A container without own limit has the pod's."""
+    """Resources of one container. A container without a limit has the pod's."""
     own = container.resources
     amounts = _Amounts(
         own.requests.get("cpu"),
@@ -70,7 +70,7 @@ def sandbox_resources(pod: Pod, node: NodeFacts) -> Resources:
 
 
 def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:
-    """What the pod costs beside its containers; nothing for most pods."""
+    """The pod's overhead, which most pods do not have."""
     overhead = pod.spec.overhead
     if not overhead:
         return Resources()
@@ -79,7 +79,7 @@ def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:
 
 
 def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
-    """How willingly the kernel kills the container's processes, -1000..1000. `memory_capacity`: bytes of the node."""
+    """The OOM score of the container's processes, -1000..1000. `memory_capacity`: bytes of the node."""
     if is_node_critical(pod):
         return OOM_GUARANTEED
     qos = qos_class(pod)
@@ -150,12 +150,12 @@ def _memory_request(container: Container) -> int:
 
 
 def _spare_request_per_container(pod: Pod) -> int:
-    """An equal share of what the pod asks for above the sum of its containers."""
+    """An equal share of the pod-level request above the sum of the containers'."""
     own = pod.spec.resources
     if own is None or not has_pod_level_requests(pod):
         return 0
-    asked = container_requests(pod).get("memory", ZERO).value()
-    spare = own.requests.get("memory", ZERO).value() - asked
+    requested = container_requests(pod).get("memory", ZERO).value()
+    spare = own.requests.get("memory", ZERO).value() - requested
     count = len(pod.spec.containers) + len(pod.spec.init_containers)
     return spare // count if spare > 0 and count else 0
 

@@ -1,4 +1,4 @@
-"""A pod's sandbox as the runtime is asked for it."""
+"""The runtime's specification of a pod's sandbox."""
 
 from __future__ import annotations
 

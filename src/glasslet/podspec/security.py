@@ -1,4 +1,4 @@
-"""The security settings of sandbox and container: whose id, which groups, capabilities, profiles, hidden paths.
+"""Security settings of sandbox and container: user, groups, capabilities, profiles, masked paths.
 
 A container's field replaces the pod's, field by field. Rules and messages are upstream's.
 """
@@ -41,7 +41,7 @@ _NO_CAPABILITIES = Capabilities()
 
 
 class _Effective(Struct, frozen=True):
-    """What holds for a container after its own fields replaced the pod's."""
+    """The settings of a container after its own fields replaced the pod's."""
 
     run_as_user: int | None
     run_as_group: int | None
@@ -197,7 +197,7 @@ def _seccomp_file(name: str | None, node: NodeFacts) -> str:
 
 
 def wants_apparmor(pod: Pod) -> bool:
-    """Whether any container asks to be confined by AppArmor."""
+    """Whether any container requests an AppArmor profile."""
     spec = pod.spec
     containers: list[Container | EphemeralContainer] = [*spec.init_containers, *spec.containers]
     for container in (*containers, *spec.ephemeral_containers):

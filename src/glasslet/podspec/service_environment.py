@@ -1,4 +1,4 @@
-"""What containers are told of services: host, port and the link variables that Docker once defined. Pure."""
+"""Environment variables of services: host, port and the link variables that Docker once defined. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one try of a probe gives, and the addresses that it goes to."""
+"""The answer of one try of a probe, and the address that it goes to."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PORT_DIGITS = 10
 
 
 class ProbeAnswer(Struct, frozen=True, kw_only=True):
-    """`output`: what the event tells, in the Go kubelet's words. `brief`: the same in short for records, without what a
-    container said or a URL holds: there may be secrets in it. `error`: why it could not be run; then it is tried again,
-    and does not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
+    """`output`: the event's text, in the Go kubelet's words. `brief`: a short form for records, without what containers say
+    and URLs; they may hold secrets. `error`: why the probe could not be run; then it is tried again, and does not
+    count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
 
     verdict: ProbeVerdict
     output: str = ""

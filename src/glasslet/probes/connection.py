@@ -1,7 +1,7 @@
-"""The sockets of probes: made, connected, perhaps wrapped in TLS, and closed so that nothing lingers.
+"""Sockets of probes: connected, wrapped in TLS where needed, and closed so that nothing lingers.
 
-Straight on the loop's socket calls: a probe is too short to pay for transports and protocols. Errors carry the Go
-kubelet's words, because people and tools know them from events.
+Uses the loop's socket calls: a probe is too short for the cost of transports and protocols. Errors have the Go
+kubelet's words, which users and tools know from events.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOST_SHOWN = 300
 _SOON = 0.06
 """Seconds; a living kernel acknowledges within 40 ms, mostly at once."""
 _ACKNOWLEDGED = (5, 6, 7)
-"""TCP states FIN_WAIT2, TIME_WAIT, CLOSE: the other side knows that we are gone."""
+"""TCP states FIN_WAIT2, TIME_WAIT, CLOSE: the other side knows that the connection ends."""
 
 Resolve = Callable[[str], Awaitable[tuple[str, ...]]]
 """Addresses of a host name, in the order to try them. Raises OSError."""
@@ -41,18 +41,18 @@ class ConnectionFailed(Exception):
 
 
 class Stopwatch:
-    """Times the parts of a probe as they pass; a part that comes again (after a redirect) is added up."""
+    """Times the parts of a probe; a part that comes again (after a redirect) is added up."""
 
     def __init__(self) -> None:
         self.parts = Parts()
         self._began = 0.0
 
     def begin(self) -> None:
-        """The next part begins."""
+        """Begins the next part."""
         self._began = perf_counter()
 
     def end(self, part: str) -> None:
-        """The part (a field of Parts) is over, the next one begins."""
+        """Ends the part (a field of Parts) and begins the next one."""
         now = perf_counter()
         spent = (getattr(self.parts, part) or 0.0) + now - self._began
         self.parts = replace(self.parts, **{part: spent})
@@ -68,7 +68,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
 
     async def send(self, data: bytes) -> None:
-        """Sends all of it. Raises ConnectionFailed."""
+        """Sends all the data. Raises ConnectionFailed."""
         try:
             if self._tls is not None:
                 await self._tls.send(data)
@@ -87,7 +87,7 @@ class Connection:
             raise self._broken("read", error) from error
 
     def close(self) -> None:
-        """Says goodbye and closes, without ever holding up the loop."""
+        """Closes the connection without holding up the loop."""
         close(self._sock)
 
     def _broken(self, verb: str, error: OSError) -> ConnectionFailed:
@@ -151,7 +151,7 @@ async def secure(sock: socket.socket, host: str, *, watch: Stopwatch) -> Connect
 
 def close(sock: socket.socket) -> None:
     """Closes without waiting. With SO_LINGER the kernel holds close() up until the other side has acknowledged the end;
-    so the end is sent first, and where nobody acknowledges it the socket is reset when the linger time is over."""
+    so the end is sent first, and where it is not acknowledged the socket is reset when the linger time is over."""
     try:
         sock.shutdown(socket.SHUT_WR)
     except OSError:
@@ -171,7 +171,7 @@ def _close_acknowledged(sock: socket.socket, patience: tuple[float, ...]) -> Non
 
 
 def in_words(error: OSError) -> str:
-    """As the Go kubelet says it: `connection refused`."""
+    """The error in the Go kubelet's words: `connection refused`."""
     if isinstance(error, socket.gaierror):
         return "no such host" if error.errno in _NO_SUCH_HOST else str(error.strerror or error).lower()
     # Not its own text: the loop replaces that.
@@ -203,7 +203,7 @@ def _with_zone(address: str, port: int) -> tuple[str, int] | tuple[str, int, int
 
 
 def _reset(sock: socket.socket) -> None:
-    """Lets go at once: what is not acknowledged by now is nobody's any more."""
+    """Closes at once: data that is not acknowledged by now is dropped."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     finally:
@@ -215,7 +215,7 @@ def _name(address: tuple[str, int]) -> str:
 
 
 class _TLS:
-    """TLS without a transport: the library's state machine between us and the socket."""
+    """TLS without a transport: the library's state machine between the caller and the socket."""
 
     def __init__(self, sock: socket.socket, server_name: str | None) -> None:
         self._sock = sock
@@ -266,7 +266,7 @@ class _TLS:
 
 @lru_cache(maxsize=1)
 def _any_certificate() -> ssl.SSLContext:
-    """A pod's certificate is its own matter: neither name nor issuer nor strength are looked at."""
+    """A context that accepts every certificate: name, issuer and strength are not checked, as with the Go kubelet."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

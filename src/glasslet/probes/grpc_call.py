@@ -1,6 +1,6 @@
-"""One unary gRPC call on a connection of its own: HTTP/2 as far as that takes. Loaded only where a gRPC probe is.
+"""One unary gRPC call on its own connection, with the part of HTTP/2 that it needs. Loaded only for gRPC probes.
 
-A library would keep channels, threads and back-off of its own for what is forty bytes there and back.
+A library would keep channels, threads and back-off for an exchange of forty bytes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Wire(Protocol):
 
 
 class NotHTTP2(Exception):
-    """The other side speaks something else, or hung up before it spoke."""
+    """The other side does not speak HTTP/2, or closed the connection."""
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """How a call ended. `code`: of gRPC; `message`: the answer's bytes where it is OK."""
+    """The end of a call. `code`: of gRPC; `message`: the answer's bytes where it is OK."""
 
     code: int
     details: str = ""
@@ -66,7 +66,7 @@ class UnaryCall:
         self._decoder = HeaderDecoder()
 
     async def greet(self) -> None:
-        """Opens the conversation and waits for the other side's settings. Raises NotHTTP2 and what the wire raises."""
+        """Sends the preface and waits for the other side's settings. Raises NotHTTP2 and the wire's errors."""
         await self._wire.send(PREFACE + frame(_SETTINGS, 0, b"", stream=0))
         kind, flags, _, _ = await self._frame()
         if kind != _SETTINGS or flags & _ACK:
@@ -74,7 +74,7 @@ class UnaryCall:
         await self._wire.send(frame(_SETTINGS, _ACK, b"", stream=0))
 
     async def call(self, path: str, message: bytes, headers: dict[str, str]) -> Answered:
-        """Sends the message, gives the answer. Raises NotHTTP2 and what the wire raises."""
+        """Sends the message, returns the answer. Raises NotHTTP2 and the wire's errors."""
         named = {":method": "POST", ":scheme": "http", ":path": path, "te": "trailers", **headers}
         # RFC 9113 section 8.3: pseudo-headers come first. Go's server resets a stream on which they do not.
         ordered = sorted(named.items(), key=lambda header: not header[0].startswith(":"))
@@ -114,7 +114,7 @@ class UnaryCall:
                 found = self._decoder.decode(await self._whole(block, flags))
                 head = head or found
                 if flags & _END_STREAM:
-                    return _judged(head, found, bytes(data))
+                    return _ended(head, found, bytes(data))
             if kind == _DATA and flags & _END_STREAM:
                 return Answered(code=INTERNAL, details="server closed the stream without sending trailers")
 
@@ -160,8 +160,8 @@ def _unpadded(payload: bytes, flags: int) -> bytes:
     return payload[1 : max(len(payload) - payload[0], 1)]
 
 
-def _judged(head: dict[str, str], trailers: dict[str, str], data: bytes) -> Answered:
-    """How the call ended, from the first and the last headers (which are the same where nothing was answered)."""
+def _ended(head: dict[str, str], trailers: dict[str, str], data: bytes) -> Answered:
+    """The end of the call, from the first and the last headers (the same ones where there is no message)."""
     status = head.get(":status", "")
     if status != "200" and "grpc-status" not in trailers:
         details = f"unexpected HTTP status code received from server: {status}"

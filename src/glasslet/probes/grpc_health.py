@@ -1,4 +1,4 @@
-"""grpc probes: the health protocol (grpc.health.v1.Health/Check) in the clear. Loaded only where such a probe is."""
+"""grpc probes: the health protocol (grpc.health.v1.Health/Check) in the clear. Loaded only for such probes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def probe_grpc(host: str, port: int, service: str, *, timeout: float) -> P
 
 
 class _Check:
-    """One probe: a connection that both sides have greeted each other on, and the call."""
+    """One probe: a connection with HTTP/2 settings exchanged, and the call."""
 
     def __init__(self, host: str, port: int) -> None:
         self.watch = Stopwatch()
@@ -57,7 +57,7 @@ class _Check:
         self._greeted = False
 
     async def run(self, service: str, timeout: float) -> Answered:
-        """How the call ended. Tries to connect for as long as it is let."""
+        """Connects, trying again until cancelled, and makes the call."""
         call = await self._connected()
         self._greeted = True
         headers = {
@@ -74,7 +74,7 @@ class _Check:
             self.watch.end("first_byte")
 
     def too_late(self, timeout: float) -> str:
-        """What to tell when time is over."""
+        """The error when time is over."""
         limit = go_seconds(timeout)
         if self._greeted:
             return f"timeout: health rpc did not complete within {limit}"
@@ -82,7 +82,7 @@ class _Check:
         return f'timeout: failed to connect service "{address}" within {limit}: context deadline exceeded'
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -91,7 +91,7 @@ class _Check:
         pause = _PAUSE_FIRST
         while True:
             try:
-                sock = await connect(self._host, self._port, resolve=_nobody, watch=self.watch)
+                sock = await connect(self._host, self._port, resolve=_no_names, watch=self.watch)
                 self._connection = Connection(sock)
                 # Several small writes: without this each would wait for the one before to be acknowledged.
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -119,7 +119,7 @@ def encode_service(service: str) -> bytes:
 
 
 def serving_status(message: bytes) -> int:
-    """Field 1 of HealthCheckResponse; 0 (UNKNOWN) where it is not there. Raises ValueError for what is no message."""
+    """Field 1 of HealthCheckResponse; 0 (UNKNOWN) without it. Raises ValueError for bytes that are no message."""
     status, at = 0, 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -168,11 +168,11 @@ def _failed(output: str, check: _Check, *, timed_out: bool = False) -> ProbeAnsw
 
 def _in_words(answered: Answered) -> str:
     if answered.code == UNIMPLEMENTED:
-        told = answered.details
-        return f"error: this server does not implement the grpc health protocol (grpc.health.v1.Health): {told}"
+        service = "grpc.health.v1.Health"
+        return f"error: this server does not implement the grpc health protocol ({service}): {answered.details}"
     code = _CODES[answered.code] if answered.code < len(_CODES) else f"CODE({answered.code})"
     return f"error: health rpc probe failed: {in_rpc_words(code, answered.details)}"
 
 
-async def _nobody(host: str) -> tuple[str, ...]:
+async def _no_names(host: str) -> tuple[str, ...]:
     raise OSError(f"{host} is no address")

@@ -1,6 +1,6 @@
-"""HPACK, the header compression of HTTP/2 (RFC 7541): as much as a client needs that reads one answer. Pure.
+"""HPACK, the header compression of HTTP/2 (RFC 7541): the part that a client with one call needs. Pure.
 
-Headers are written without compression and read with all of it.
+Headers are written uncompressed; all forms are read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LENGTHS = (
     "kmkkmmmnmnnnnnonoomnonnnnlmnmnnomlkmmnnlnmmolmnnllmlnmnnkmmmnmmn"
     "qqkjmnmpqqqrrqopjlqrrqrollqqsrrrkoklmllnmmppooqnqrqqrrrrrsrrrrrq"
 )
-"""The length of each byte's Huffman code, in base 31. The code is canonical, so the lengths are all of it."""
+"""The length of each byte's Huffman code, in base 31. The code is canonical: the lengths define it."""
 _BASE = 31
 _LONGEST = 30
 _MOST_PADDING = 7
@@ -49,7 +49,7 @@ _STATIC: tuple[tuple[str, str], ...] = (
 )
 _TABLE_BYTES = 4096
 _ENTRY_BYTES = 32
-"""What an entry costs beyond its texts."""
+"""The size of an entry beyond its texts."""
 _MOST_SHIFT = 21
 """Numbers have up to 28 bits beyond their first byte, also those that are padded with zeros."""
 
@@ -59,7 +59,7 @@ class BadHeaders(ValueError):
 
 
 def encode_header(name: str, value: str) -> bytes:
-    """A header, uncompressed and to be remembered by nobody."""
+    """A header, uncompressed and not indexed."""
     return b"\x00" + _encode_text(name) + _encode_text(value)
 
 

@@ -54,7 +54,7 @@ class _Exchange:
         self._watch = Stopwatch()
 
     async def run(self) -> ProbeAnswer:
-        """The answer; everything that goes wrong before a head is there is a failure."""
+        """The answer; every error before the head is a failure."""
         for number in range(1, REQUESTS + 1):
             try:
                 reader, head = await self._ask()
@@ -63,20 +63,20 @@ class _Exchange:
                 return self._failed(str(error))
             if follow is None:
                 self._head = head
-                return await self._judge(reader, head)
+                return await self._answer(reader, head)
             if number == REQUESTS:
                 return self._failed(f"stopped after {REQUESTS} redirects")
             self._go_to(follow, head.headers["location"])
         raise AssertionError("unreachable")
 
     def timed_out(self) -> ProbeAnswer:
-        """Time is over: without a head a failure, while the body comes something that does not count."""
+        """The answer when time is over: a failure without a head; an error, which does not count, during the body."""
         if self._head is None:
             return self._failed(_TOO_LATE, timed_out=True)
         return ProbeAnswer(verdict=ProbeVerdict.FAILURE, error=_BODY_TOO_LATE, timed_out=True, parts=self._watch.parts)
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -101,7 +101,7 @@ class _Exchange:
         return reader, await reader.head()
 
     def _follow(self, head: Head) -> ProbeURL | None:
-        """Where to go on; None if this answer counts. Raises ConnectionFailed."""
+        """The URL of a redirect; None if this answer counts. Raises ConnectionFailed."""
         location = head.headers.get("location", "")
         if head.status not in _REDIRECTS or not location:
             return None
@@ -116,14 +116,14 @@ class _Exchange:
         self._headers = with_referer(self._headers, self._url, url)
         self._url = url
 
-    async def _judge(self, reader: ResponseReader, head: Head) -> ProbeAnswer:
+    async def _answer(self, reader: ResponseReader, head: Head) -> ProbeAnswer:
         try:
             body = await reader.body(head, READ_BYTES)
         except (ConnectionFailed, BadResponse) as error:
             return ProbeAnswer(verdict=ProbeVerdict.FAILURE, error=str(error), parts=self._watch.parts)
         brief = f"status {head.status}"
         if not 200 <= head.status < 400:
-            # Never the body: it may hold what not everybody who sees events should.
+            # Never the body: events may be read by users who must not see it.
             output = f"HTTP probe failed with statuscode: {head.status}"
             return ProbeAnswer(verdict=ProbeVerdict.FAILURE, output=output, brief=brief, parts=self._watch.parts)
         if head.status >= 300:

@@ -1,5 +1,5 @@
-"""The request of an HTTP probe: its URL, its bytes, and where a redirect leads. Pure; the rules are those of the Go
-kubelet, whose URL and header code gives a few surprises a user can see."""
+"""The request of an HTTP probe: its URL, its bytes, the target of a redirect. Pure; the rules are the Go kubelet's,
+including some surprising ones of Go's URL and header code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ProbeURL(Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """What stands in Host where the probe does not say otherwise."""
+        """The default of the Host header."""
         if self.explicit_port:
             return join_host_port(self.host, self.port)
         return f"[{self.host}]" if ":" in self.host else self.host
@@ -47,7 +47,7 @@ class ProbeURL(Struct, frozen=True, kw_only=True):
 
 
 def probe_url(action: HTTPGetAction, host: str, port: int) -> ProbeURL:
-    """Where a probe goes. `host`: the action's own or the pod's IP."""
+    """The URL of a probe. `host`: the action's own or the pod's IP."""
     return ProbeURL(scheme=(action.scheme or "http").lower(), host=host, port=port, target=request_target(action.path))
 
 
@@ -58,7 +58,7 @@ def request_target(path: str) -> str:
     if (scheme := _SCHEME.match(rest)) is not None:
         rest = rest[scheme.end() :]
     if rest.startswith("//") and (scheme is not None or not rest.startswith("///")):
-        # What looks like a host is dropped: the host is the pod.
+        # A host in the path is dropped: the host is the pod.
         rest = "/" + rest[2:].partition("/")[2]
     raw, mark, query = rest.partition("?")
     first = raw.partition("/")[0]
@@ -71,7 +71,7 @@ def request_target(path: str) -> str:
 
 def probe_headers(given: Iterable[HTTPHeader]) -> Headers:
     """The headers of a probe. User-Agent and Accept have values that a header of that name replaces and an empty one
-    takes away. Raises Unprobeable for what must not be sent."""
+    takes away. Raises Unprobeable for headers that must not be sent."""
     headers: Headers = {}
     for header in given:
         if not _TOKEN.match(header.name):
@@ -100,7 +100,7 @@ def request_bytes(url: ProbeURL, headers: Headers, *, keep_host: bool) -> bytes:
 
 
 def redirected(url: ProbeURL, location: str) -> ProbeURL | None:
-    """Where a Location header leads, None if it cannot be understood."""
+    """The URL of a Location header, None if it cannot be parsed."""
     try:
         parts = urlsplit(urljoin(str(url), location.strip()))
         port = parts.port
@@ -124,7 +124,7 @@ def is_relative(location: str) -> bool:
 
 
 def with_referer(headers: Headers, last: ProbeURL, url: ProbeURL) -> Headers:
-    """The headers of a redirected request. A secure address is not told to an insecure one."""
+    """The headers of a redirected request. An HTTPS address is not sent to an HTTP one."""
     if "Referer" in headers or (last.scheme == "https" and url.scheme == "http"):
         return headers
     return {**headers, "Referer": [str(last)]}

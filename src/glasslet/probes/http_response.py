@@ -1,4 +1,4 @@
-"""Reading an HTTP/1.x answer as far as a probe needs it: status, headers, the first 10 KiB of the body."""
+"""The part of an HTTP/1.x answer that a probe needs: status, headers, the first 10 KiB of the body."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Receive = Callable[[], Awaitable[bytes]]
 
 
 class BadResponse(Exception):
-    """What came is no HTTP answer, or ends too early."""
+    """The data is no HTTP answer, or ends too early."""
 
 
 class Head(Struct, frozen=True):
@@ -149,7 +149,7 @@ def _is_length(text: str) -> bool:
 
 
 def malformed(data: bytes) -> str:
-    """The words for something that is no HTTP."""
+    """The error for data that is no HTTP."""
     line = data.partition(b"\n")[0].rstrip(b"\r")[:_SHOWN].decode("latin-1")
     shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in line)
     return _broken(f'malformed HTTP response "{shown}"')

@@ -30,7 +30,7 @@ class ProbeKind(StrEnum):
 
 
 def in_words(kind: ProbeKind, probe: Probe) -> str:
-    """`readiness http :8080/ready`."""
+    """The probe's name: `readiness http :8080/ready`."""
     return f"{kind.value.lower()} {_handler(probe)}"
 
 

@@ -1,7 +1,7 @@
 """All probes of all pods: follows each status as it is built, and keeps exactly the workers that its pod needs.
 
     ProbeManager(probing=..., results=..., memory=..., report=..., on_change=...)
-    outcomes(ref)           what the probes of a pod say now, by container instance: for the planner and the status
+    outcomes(ref)           the outcomes of a pod's probes now, by container instance: for the planner and the status
     begin(facts)            before a status is built: start values for instances that are new
     follow(facts, status)   after a status was built: the workers that the pod needs, and what each must know
     last(ref)               the last single results, with their parts
@@ -34,14 +34,14 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 
 class RecalledOutcomes(Protocol):
-    """What an earlier run of the agent knew (`probes.memory`)."""
+    """The outcomes that an earlier run of the agent left (`probes.memory`)."""
 
     def recall(self, instance: ContainerID) -> ProbeOutcome: ...
     def changed(self) -> None: ...
 
 
 class ProbeManager:
-    """Owner of "do the probes pass?". Made in the loop's thread; `on_change(ref)`: the pod has to be looked at."""
+    """Owner of the probes' outcomes. Made in the loop's thread; `on_change(ref)`: the pod needs a sync."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ProbeManager:
         await self._supervisor.run()
 
     def outcomes(self, ref: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
-        """What the probes of a pod say now."""
+        """The outcomes of a pod's probes now, by container instance."""
         return self._results.outcomes(ref)
 
     def last(self, ref: PodRef) -> tuple[ProbeResult, ...]:
@@ -95,14 +95,14 @@ class ProbeManager:
             self._results.begin(ref, instance.id, kinds, _of(kinds, known))
             begun = True
             if known.started or known.ready:
-                # The plan was made without this: have another look, but not from within this one.
+                # The plan was made without this: the pod needs another sync, but not from within this one.
                 asyncio.get_running_loop().call_soon(self._changed, ref)
         if begun:
             self._results.keep_only(ref, {instance.id for _, instance in instances(facts)})
         return replace(facts, probes=self._results.outcomes(ref)) if begun else facts
 
     def _known(self, facts: StatusFacts, name: str, instance: ObservedContainer) -> ProbeOutcome:
-        """What was known of an instance before this agent: from its predecessor, or as the API still shows it."""
+        """The outcome of an instance before this agent: from its predecessor, or from the API's status."""
         if instance.phase is not ContainerPhase.RUNNING:
             return ProbeOutcome()
         known = self._memory.recall(instance.id)
@@ -150,7 +150,7 @@ class ProbeManager:
 
 
 def _of(kinds: tuple[ProbeKind, ...], known: ProbeOutcome) -> ProbeOutcome:
-    """What counts of that for a container with these kinds of probes."""
+    """The part of an outcome that counts for a container with these kinds of probes."""
     return ProbeOutcome(
         started=known.started if ProbeKind.STARTUP in kinds else None,
         ready=known.ready if ProbeKind.READINESS in kinds else None,
@@ -158,7 +158,7 @@ def _of(kinds: tuple[ProbeKind, ...], known: ProbeOutcome) -> ProbeOutcome:
 
 
 def _shown_as(status: PodStatus, name: str, instance: ContainerID) -> ContainerStatus | None:
-    """How a status shows this very instance."""
+    """The container status that shows this very instance."""
     for shown in (*status.container_statuses, *status.init_container_statuses):
         if shown.name == name and shown.container_id.endswith(f"://{instance}"):
             return shown

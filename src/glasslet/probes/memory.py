@@ -1,4 +1,5 @@
-"""What survives the agent: which instances had started and were ready, so that a restart lets nothing flap.
+"""The outcomes that survive the agent: which instances had started and were ready, so that no readiness flaps at a
+restart.
 
     memory = ProbeMemory(path=..., passing=results.passing, recorder=...)
     memory.recall(instance) -> ProbeOutcome     memory.changed()     memory.run()
@@ -29,7 +30,7 @@ SETTLE = 0.2
 """Seconds between a change and the write: a burst of pods is one write."""
 RETRY = 10.0
 RECALLED_FOR = 600.0
-"""Seconds for which instances that no pod came for are carried over to the next file."""
+"""Seconds for which instances without a pod are carried over to the next file."""
 
 _NOTHING = ProbeOutcome()
 
@@ -41,7 +42,7 @@ class _State(Struct, frozen=True, kw_only=True):
 
 
 class ProbeMemory:
-    """`passing` tells what is to be remembered now."""
+    """`passing` returns the outcomes to be kept now."""
 
     def __init__(
         self,
@@ -62,15 +63,15 @@ class ProbeMemory:
         self._recalled = self._read()
 
     def recall(self, instance: ContainerID) -> ProbeOutcome:
-        """What an earlier agent knew of the instance. Each is told once: from then on the results know better."""
+        """The outcome from an earlier run of the agent, once per instance: later results replace it."""
         return self._recalled.pop(instance, _NOTHING)
 
     def changed(self) -> None:
-        """Something passes or does not pass any more."""
+        """A probe began or ceased to pass."""
         self._dirty.set()
 
     async def run(self) -> None:
-        """Writes after changes, until cancelled; then once more what is not written yet."""
+        """Writes after changes until cancelled, then once more if needed."""
         loop = asyncio.get_running_loop()
         timer = loop.call_later(RECALLED_FOR, self._forget_recalled)
         try:

@@ -11,7 +11,7 @@ _WITHIN = 10.0
 
 
 class NameResolver:
-    """`connection.Resolve`: look-ups hang when name servers do, so they have threads."""
+    """`connection.Resolve` in threads: a look-up hangs when its name server does."""
 
     def __init__(self, *, threads: Threads) -> None:
         self._threads = threads

@@ -1,4 +1,4 @@
-"""One result of one probe: the right kind of try, again where it could not be run, again where we were too slow."""
+"""One result of one probe: tried again where it could not be run, or where the agent itself was too slow."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from glasslet.runtime.protocols import RuntimeService
 logger = logging.getLogger(__name__)
 
 TRIES = 3
-"""probe.retries, for what could not be run; as many for what only our own lateness failed."""
+"""probe.retries, for tries that could not be run; as many for tries that only the agent's own lateness failed."""
 _LATE_SHARE = 0.25
-"""Of the time limit: standing still for less cannot be why a probe failed that had the rest to answer."""
+"""Share of the time limit: a shorter stall of the agent cannot be why a probe failed."""
 _STEPS = 20
 TOLERANCE = 0.02
 """Seconds; a loop is always a little late."""
 
 
 class ProbeSubject(Struct, frozen=True, kw_only=True):
-    """What is probed. `host`: the pod's IP, or the node's for pods on its network; "" while there is none."""
+    """The container to probe. `host`: the pod's IP, or the node's for pods on its network; "" while there is none."""
 
     container: Container
     instance: ContainerID
@@ -54,7 +54,7 @@ class Tried(Struct, frozen=True, kw_only=True):
 
 
 class Probing(Protocol):
-    """Runs a probe once, in the sense of its schedule."""
+    """Runs a probe for one result."""
 
     async def __call__(self, probe: Probe, subject: ProbeSubject) -> Tried: ...
 
@@ -162,11 +162,11 @@ class Prober:
 
     @contextlib.asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
-        """Where exec probes are limited: waits for one's turn."""
+        """Waits for a place where exec probes are limited."""
         if self._places is None:
             yield
             return
-        with self._recorder.wait(WaitKind.QUEUE, on="its turn among exec probes"):
+        with self._recorder.wait(WaitKind.QUEUE, on="a place among exec probes"):
             await self._places.acquire()
         try:
             yield

@@ -1,7 +1,7 @@
-"""What probes say: the state of each instance, and the last single results with their parts. Written by probes only.
+"""The outcome of each instance, and the last single results with their parts. Written by probes only.
 
 outcomes(ref)   for the planner and the status, by container instance
-last(ref)       for people who ask why
+last(ref)       for `describe` and `why`
 """
 
 from __future__ import annotations
@@ -77,22 +77,22 @@ class ProbeResults:
         self._last: dict[PodUID, dict[tuple[str, ProbeKind], deque[ProbeResult]]] = {}
 
     def outcomes(self, ref: PodRef) -> Mapping[ContainerID, ProbeOutcome]:
-        """What the probes of a pod say now."""
+        """The outcomes of a pod's probes now."""
         return self._outcomes.get(ref.uid, _NOTHING)
 
     def outcome(self, ref: PodRef, instance: ContainerID) -> ProbeOutcome | None:
-        """The same of one instance, None if it is not known."""
+        """The outcome of one instance, None if it is unknown."""
         return self._outcomes.get(ref.uid, _NOTHING).get(instance)
 
     def begin(self, ref: PodRef, instance: ContainerID, kinds: Collection[ProbeKind], known: ProbeOutcome) -> None:
-        """A new instance: start values for its kinds of probes, but for what is known of it from before."""
+        """Adds an instance: start values for its kinds of probes, replaced where `known` has a value."""
         first = ProbeOutcome()
         for kind in kinds:
             first = _merged(first, _FIRST[kind])
         self._outcomes.setdefault(ref.uid, {})[instance] = _merged(first, known)
 
     def set(self, ref: PodRef, instance: ContainerID, kind: ProbeKind, passes: bool) -> bool:
-        """The state of one probe of a known instance. True if that is news."""
+        """The state of one probe of a known instance. True if that is a change."""
         of_pod = self._outcomes.get(ref.uid, {})
         old = of_pod.get(instance)
         if old is None:

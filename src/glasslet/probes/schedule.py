@@ -75,5 +75,5 @@ class Ticks(Struct, frozen=True):
 
 def probed_from(started_before: float, now: float, initial_delay: float) -> float:
     """From when on a container may be probed. `started_before`: seconds since its start, which counts in whole seconds.
-    The wall clock is asked once per instance: a jump of it later neither holds probes back nor hurries them."""
+    The wall clock is read once per instance: a later jump neither delays probes nor hurries them."""
     return now - max(started_before, 0.0) + initial_delay

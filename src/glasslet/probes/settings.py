@@ -1,4 +1,4 @@
-"""What can be set about probes beyond upstream's configuration: from the environment of the agent's process."""
+"""Settings of probes beyond upstream's configuration, from the environment of the agent's process."""
 
 from __future__ import annotations
 

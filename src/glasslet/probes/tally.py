@@ -1,4 +1,4 @@
-"""How single results become the state of a probe: so many equal ones in a row. Pure."""
+"""The state of a probe from its single results: so many equal ones in a row. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glasslet.probes.kinds import ProbeKind
 
 class ProbeTally(Struct, frozen=True, kw_only=True):
     """The last result and how often it came in a row. It belongs to the probe, not to the instance: as in the Go
-    kubelet a run goes on when the container is started anew."""
+    kubelet a run goes on when the container is restarted."""
 
     passed: bool | None = None
     run: int = 0
@@ -40,5 +40,5 @@ def count(tally: ProbeTally, passed: bool, kind: ProbeKind, probe: Probe) -> Cou
 
 
 def threshold(probe: Probe, *, passed: bool) -> int:
-    """How many equal results in a row count; the API's defaults for what is not set."""
+    """The number of equal results in a row that counts; the API's default where it is not set."""
     return (probe.success_threshold or 1) if passed else (probe.failure_threshold or 3)

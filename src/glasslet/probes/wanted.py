@@ -1,5 +1,4 @@
-"""Which probes a pod has to have now, and what each is to know of its container. Pure, from what a status is built from
-and what came out."""
+"""The probes that a pod needs now, and the view of its container that each needs. Pure, from a status and its facts."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ class Key(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """A probe that there has to be. `list_name`: the list of the spec that the container stands in."""
+    """A probe that the pod needs. `list_name`: the list of the spec that the container stands in."""
 
     container: Container
     probe: Probe
@@ -37,7 +36,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class ProbeTarget(Struct, frozen=True, kw_only=True):
-    """What there is of the container. `instance` None: nothing yet. `since`: when it started, in whole seconds.
+    """The container as its probes see it. `instance` None: not created yet. `since`: when it started, in whole seconds.
     `started`: its startup probe passed, or it has none."""
 
     instance: ContainerID | None = None
@@ -80,14 +79,13 @@ def wanted_probes(facts: StatusFacts) -> dict[Key, Wanted]:
 
 
 def may_begin(facts: StatusFacts) -> bool:
-    """Whether probes that are not there yet begin: with the pod's sandbox, because from then on ticks are counted; not
-    any more while the pod ends."""
+    """Whether new probes begin: with the pod's sandbox, because ticks count from then on; not while the pod ends."""
     return not facts.terminating and facts.observed is not None and bool(facts.observed.sandboxes)
 
 
 def target_of(facts: StatusFacts, status: PodStatus, container: str, node_ip: str) -> ProbeTarget:
-    """What a probe of that container is to know. Pods on the node's network are probed where their status says they
-    are, or at `node_ip` where it says nothing."""
+    """The view of that container for its probes. Pods on the node's network are probed at the address in their status,
+    or at `node_ip` without one."""
     newest = facts.observed.newest(container) if facts.observed else None
     shown = _shown(status, container)
     if newest is None or shown is None:

@@ -1,10 +1,10 @@
 """One probe of one container, from its pod's sandbox to the pod's end: waits for its next tick, probes, counts.
 
-    look()      what is known of the container now; news wake the worker
+    look()      the container as it is now; a change wakes the worker
     trigger()   probe now, outside of the ticks
     stop()      the worker is not needed any more
 
-A probe without anything to probe (no instance, on hold, startup pending) has no timer: it waits for news only.
+A probe without anything to probe (no instance, on hold, startup pending) has no timer: it waits for changes only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ProbeEvents(Protocol):
 
 
 class Figures(Protocol):
-    """Where results are counted (`prober_*`)."""
+    """Counts results (`prober_*`)."""
 
     def probed(self, probe_type: str, pod: PodRef, container: str, *, successful: bool, seconds: float) -> None: ...
     def forget(self, probe_type: str, pod: PodRef, container: str) -> None: ...
@@ -52,7 +52,7 @@ class Figures(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReport:
-    """Where probes tell what they find."""
+    """The places that probes report to."""
 
     recorder: Recorder
     events: ProbeEvents
@@ -62,8 +62,8 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeServices:
-    """What all workers share. `on_change(ref)`: a state changed. `born`: the loop's time at which the agent began;
-    `draw` gives random numbers in [0, 1)."""
+    """The services that all workers share. `on_change(ref)`: a state changed. `born`: the loop's time at which the agent
+    began; `draw` gives random numbers in [0, 1)."""
 
     probing: Probing
     results: ProbeResults
@@ -107,7 +107,7 @@ class ProbeWorker:
     # -- called by the manager -----------------------------------------------------------------------------------------
 
     def look(self, target: ProbeTarget) -> None:
-        """What is known of the container now."""
+        """Takes the container as it is now."""
         old, self._target = self._target, target
         if target == old:
             return
@@ -124,7 +124,7 @@ class ProbeWorker:
         self._news.set()
 
     def stop(self) -> None:
-        """Ends the worker, also in the middle of a probe: nobody wants to know any more."""
+        """Ends the worker, also in the middle of a probe."""
         self._stopped = True
         self._life.interrupt()
 
@@ -157,7 +157,7 @@ class ProbeWorker:
         self._ticks = Ticks(self._clock.monotonic(), self._timing.period)
 
     async def _next(self) -> None:
-        """The next probe, or the next news."""
+        """The next probe, or the next change."""
         self._news.clear()
         if self._triggered:
             self._triggered = False
@@ -172,7 +172,7 @@ class ProbeWorker:
         now = self._clock.monotonic()
         self._ticks = self._ticks.passed(now)
         if due is not None and self._probed_from <= now and due <= now and self._may_probe():
-            # A tick that came while the probe ran is not our lateness.
+            # A tick during the last probe is not the agent's lateness.
             await self._run_probe(now - max(due, self._free_since))
 
     def _may_probe(self) -> bool:
@@ -221,14 +221,14 @@ class ProbeWorker:
             ),
         )
         self._free_since = self._clock.monotonic()
-        self._tell_event(tried)
+        self._send_event(tried)
         if not answer.error:
             self._report.metrics.probed(
                 self.kind.value, self.ref, self._container.name, successful=passed, seconds=tried.total
             )
             self._take(target, tried, passed=passed)
 
-    def _tell_event(self, tried: Tried) -> None:
+    def _send_event(self, tried: Tried) -> None:
         answer, kind = tried.answer, self.kind.value
         if answer.error:
             text = f"{kind} probe errored and resulted in {answer.verdict.value} state: {answer.error}"
@@ -241,7 +241,7 @@ class ProbeWorker:
             self._report.events(self.ref, WARNING, PROBE_WARNING, text, self._field_path)
 
     def _take(self, target: ProbeTarget, tried: Tried, *, passed: bool) -> None:
-        """Counts the result, and tells when the probe's state changes by it."""
+        """Counts the result, and reports a change of the probe's state."""
         assert target.instance is not None
         counted = count(self._tally, passed, self.kind, self._probe)
         self._tally = counted.tally
@@ -254,7 +254,7 @@ class ProbeWorker:
             self._services.on_change(self.ref)
 
     def _note(self, tried: Tried, state: bool | None, *, passed: bool) -> None:
-        """What the record tells of the probe: its way to the threshold, not every repetition after it."""
+        """Records the probe's way to the threshold, not every repetition after that."""
         need = threshold(self._probe, passed=passed)
         run = need if state is not None else self._tally.run
         what = "successes" if passed else "failures"

@@ -1,1 +1,1 @@
-"""PodStatus: built here from facts (pure), published by its one writer. Never asks the runtime anything."""
+"""PodStatus: built here from facts (pure), published by its one writer. Never calls the runtime."""

@@ -24,7 +24,7 @@ def status_builder(
     stop_signals: bool = False,
 ) -> Callable[[StatusFacts], PodStatus]:
     """A builder whose container ids read `<runtime_name>://<id>`. `recursive_read_only`: whether a runtime handler can
-    make a mount read-only with all below it. `stop_signals`: gate ContainerStopSignals, the runtime's are shown."""
+    make a mount read-only with all mounts below. `stop_signals`: gate ContainerStopSignals, the runtime's are shown."""
 
     def build(facts: StatusFacts) -> PodStatus:
         return build_status(facts, runtime_name, recursive_read_only, stop_signals=stop_signals)
@@ -75,7 +75,7 @@ def build_status(
 
 
 def _rejected(facts: StatusFacts, verdict: StatusOverride) -> PodStatus:
-    """Of a pod that was never begun there is nothing to tell but why."""
+    """The status of a pod that was never begun: only the reason."""
     pod, previous = facts.pod, facts.previous
     return PodStatus(
         observed_generation=pod.metadata.generation,

@@ -19,7 +19,7 @@ from glasslet.status.containers import has_run
 def pod_conditions(
     facts: StatusFacts, phase: str, init: tuple[ContainerStatus, ...], regular: tuple[ContainerStatus, ...]
 ) -> tuple[PodCondition, ...]:
-    """All conditions in upstream's order: those of others as found, then ours."""
+    """All conditions in upstream's order: foreign ones as found, then the agent's own."""
     previous = facts.previous.conditions
     others = [c for c in previous if c.type not in OWNED]
     containers_ready = _containers_ready(facts.pod, phase, init, regular)
@@ -36,7 +36,7 @@ def pod_conditions(
 
 
 def _resize(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
-    """Each carries the generation that it speaks of (KEP-5067)."""
+    """The resize conditions, each with its generation (KEP-5067)."""
     resizing = facts.resizing
     if phase in ENDED:
         return
@@ -52,12 +52,12 @@ def _resize(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
 
 
 def _disruption(facts: StatusFacts) -> Iterable[PodCondition]:
-    """The condition as found, or ours: told together with the end of a pod that the agent ended by its own decision."""
+    """The condition as found, or the agent's own, sent together with the end of a pod that the agent decided to end."""
     found = [c for c in facts.previous.conditions if c.type == DISRUPTION_TARGET]
     if facts.verdict is None or not facts.verdict.disruption or not facts.finished:
         return found
-    ours = PodCondition(type=DISRUPTION_TARGET, status="True", reason=BY_KUBELET, message=facts.verdict.disruption)
-    return _with_times([ours], facts.previous.conditions, facts.pod.metadata.generation, facts.now)
+    own = PodCondition(type=DISRUPTION_TARGET, status="True", reason=BY_KUBELET, message=facts.verdict.disruption)
+    return _with_times([own], facts.previous.conditions, facts.pod.metadata.generation, facts.now)
 
 
 def _has_sandbox(facts: StatusFacts) -> bool:

@@ -37,14 +37,14 @@ _NO_PROBES = ProbeOutcome()
 
 
 def has_run(status: ContainerStatus) -> bool:
-    """Whether an instance of the container ever ran. One that is only declared lost at the pod's end never did."""
+    """Whether an instance of the container ever ran; one that is only declared lost at the pod's end did not."""
     ends = (status.state.terminated, status.last_state.terminated)
     return status.state.running is not None or any(end is not None and end.container_id for end in ends)
 
 
 def declared_lost(statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
-    """At the end of a pod whose initialisation was through: what the runtime does not show as ended is ended all the
-    same. The phase is not made of this."""
+    """Statuses at the end of an initialised pod: containers that the runtime does not show as ended count as lost. The
+    phase is computed without this."""
     return tuple(
         status if status.state.terminated is not None else msgspec.structs.replace(status, state=_lost(_VANISHED))
         for status in statuses
@@ -61,7 +61,7 @@ def restarts(pod: Pod, container: AnyContainer, exit_code: int) -> bool:
 
 
 class ContainerStatuses:
-    """Builds the status of each container of one pod. One instance per build; holds nothing beyond its inputs."""
+    """Builds the status of each container of one pod. One object per build."""
 
     def __init__(
         self, facts: StatusFacts, runtime_name: str, *, recursive_read_only: bool = False, stop_signals: bool = False
@@ -128,7 +128,7 @@ class ContainerStatuses:
         )
 
     def _given(self, container: AnyContainer, newest: ObservedContainer) -> ResourceRequirements:
-        """What the running instance has: during a resize not yet what the pod is allocated."""
+        """Resources of the running instance; during a resize they differ from the allocated ones."""
         if newest.phase is not ContainerPhase.RUNNING:
             return container.resources
         return self._facts.resizing.actuated.get(container.name, container.resources)
@@ -180,7 +180,7 @@ class ContainerStatuses:
         )
 
     def _vanished(self, container: AnyContainer) -> ContainerStatus:
-        """The runtime lost a container that was running: never silently `waiting` as if nothing had been."""
+        """The status of a container that was running and that the runtime lost: never just `waiting`."""
         old = self._old[container.name]
         comes_back = not self._ending() and restarts(self._pod, container, _KILLED)
         return msgspec.structs.replace(
@@ -241,7 +241,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _lost(message: str, container_id: str = "") -> ContainerState:
-    """`container_id`: of the instance that was seen running; "" for a container that never was seen at all."""
+    """`container_id`: of the instance that was seen running; "" for a container that was never seen."""
     return ContainerState(
         terminated=ContainerStateTerminated(
             exit_code=_KILLED, reason="ContainerStatusUnknown", message=message, container_id=container_id

@@ -1,4 +1,4 @@
-"""What the API server has been told about every pod: the one writer of pod statuses.
+"""The one writer of pod statuses to the API server.
 
 Workers publish whole statuses; only the newest of each pod is kept and sent.
 
@@ -8,7 +8,8 @@ Workers publish whole statuses; only the newest of each pod is kept and sent.
                                                              ▼
                                           finished, accepted and marked for deletion: DELETE with UID, grace 0
 
-Every ten seconds all pods are compared with the API: what others changed of ours is written back (behaviours.md §6).
+Every ten seconds all pods are compared with the API: fields of the agent that others changed are restored
+(behaviours.md §6).
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ logger = logging.getLogger(__name__)
 RECONCILE_SECONDS = 10.0
 """Between comparisons of everything (status.batch_period)."""
 LINGER_SECONDS = 0.5
-"""A change that nobody decides by (an address, a container created) waits that long for what comes next: mostly it is
-readiness, and one PATCH tells both."""
+"""A change on which no controller acts (an address, a container created) waits that long for the next one: mostly that
+is readiness, and one PATCH carries both."""
 LINGER_IN_A_CROWD = 3.0
-"""At most, when many pods change at once: each is slower then, and every PATCH spared makes all of them faster, as one
-costs the API server more than the agent. People wait for the reasons that are among them: hence no longer."""
+"""The longest wait, when many pods change at once: then every PATCH that is saved makes all of them faster, as one
+costs the API server more than the agent. No longer, because some of these changes are reasons that users wait for."""
 _CROWD = 10
 """Pods at once from which on changes wait longer, in proportion."""
 _BACK_OFF_MIN = 0.1
@@ -53,7 +54,7 @@ _BACK_OFF_MAX = 10.0
 
 
 class PodStore(Protocol):
-    """Where API objects of pods are looked up: the watched copy. `synced`: it is complete."""
+    """The watched copy of the pods in the API. `synced`: it is complete."""
 
     @property
     def synced(self) -> asyncio.Event: ...
@@ -89,8 +90,8 @@ class _Entry:
 
 
 class StatusManager:
-    """Owner of "what have we told the API server". `took` hears the seconds from a change to its acceptance,
-    `news` that some pod has another status."""
+    """Owner of the statuses that the API server has. `took` is called with the seconds from a change to its acceptance,
+    `news` when a pod has another status."""
 
     def __init__(
         self,
@@ -107,20 +108,20 @@ class StatusManager:
         self._took = took
         self._news = news
         self._entries: dict[PodUID, _Entry] = {}
-        self._untold: StandingFindings[PodUID] = StandingFindings(recorder)
+        self._unsent: StandingFindings[PodUID] = StandingFindings(recorder)
         self._writers = 0
         self._group: asyncio.TaskGroup | None = None
 
     def publish(self, pod: Pod, status: PodStatus) -> None:
-        """Takes the newest status of a pod; an equal one changes nothing, one that goes against an end is not taken."""
+        """Takes the newest status of a pod. An equal one changes nothing; one that reverts an end is refused."""
         uid = PodUID(pod.metadata.uid)
         entry = self._entries.get(uid)
         before = pod.status if entry is None else entry.status
         if (name := comes_back_from_its_end(pod, before, status)) is not None:
             text = f"terminated container {name} attempted illegal transition to non-terminated state"
-            self._untold.is_(uid, f"status of the pod not told: {text}", pod=pod_ref(pod))
+            self._unsent.is_(uid, f"status of the pod not sent: {text}", pod=pod_ref(pod))
             return
-        self._untold.over(uid)
+        self._unsent.over(uid)
         self._note_readiness(pod, before, status)
         if entry is None:
             entry = self._entries[uid] = _Entry(pod, status)
@@ -143,8 +144,8 @@ class StatusManager:
                 self._recorder.observed(READY, old, new)
 
     def finish(self, pod: Pod, status: PodStatus) -> None:
-        """The last status published is the final one and nothing of the pod is in use any more: once it is accepted,
-        the API object may go, if somebody wants it gone."""
+        """Takes the final status; nothing of the pod is in use any more. Once it is accepted, the API object is deleted
+        if it is marked for deletion."""
         self.publish(pod, status)
         uid = PodUID(pod.metadata.uid)
         if self._client is None:
@@ -156,14 +157,14 @@ class StatusManager:
         self._send(entry)
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is gone for good."""
-        self._untold.over(uid)
+        """Forgets a pod that was removed."""
+        self._unsent.over(uid)
         entry = self._entries.pop(uid, None)
         if entry is not None and entry.task is not None:
             entry.task.cancel()
 
     def changed(self, uid: PodUID) -> None:
-        """The API object of this pod came, changed or went."""
+        """The API object of this pod was created, changed or deleted."""
         if (entry := self._entries.get(uid)) is not None:
             self._send(entry)
 
@@ -185,7 +186,7 @@ class StatusManager:
     # -- what there is to do -------------------------------------------------------------------------------------------
 
     def _known(self, entry: _Entry) -> Pod | None:
-        """The newest we know of the API object: the watched copy, or the answer to our own write if that is newer."""
+        """The newest known API object: the watched copy, or the answer to the last PATCH if that is newer."""
         seen = self._pods.api_pod(pod_ref(entry.pod)) if self._pods is not None else None
         if seen is None or entry.written is None:
             return seen
@@ -196,7 +197,7 @@ class StatusManager:
         return entry.written
 
     def _compare(self, entry: _Entry) -> None:
-        """Forgets an acceptance that somebody has undone since."""
+        """Forgets an acceptance that another client has undone since."""
         known = self._known(entry)
         if known is None or entry.accepted is None or known.metadata.resource_version == entry.version:
             return
@@ -214,10 +215,10 @@ class StatusManager:
             return
         known = self._known(entry)
         if known is None:
-            # Before the first list "not there" says nothing: the pod's end may still have to be told.
+            # Before the first list a missing object says nothing: the pod's end may still have to be sent.
             if entry.finished and self._pods is not None and self._pods.synced.is_set():
                 self._entries.pop(PodUID(entry.pod.metadata.uid), None)
-        elif not _told(entry, known) or _to_delete(entry, known):
+        elif not _is_sent(entry, known) or _to_delete(entry, known):
             ref = pod_ref(entry.pod)
             entry.task = self._group.create_task(self._write(entry, ref), name=f"status {ref}")
 
@@ -246,7 +247,7 @@ class StatusManager:
     async def _step(self, entry: _Entry, ref: PodRef, known: Pod) -> bool:
         """The next request; False when there is nothing to do, or nothing before the watch brings news."""
         try:
-            if not _told(entry, known):
+            if not _is_sent(entry, known):
                 await self._linger(entry, known)
                 if (known_now := self._known(entry)) is None:
                     return False
@@ -256,13 +257,13 @@ class StatusManager:
                 await self._delete(entry, ref, known)
                 return True
         except (NotFound, Conflict, Invalid):
-            # It is gone, or another pod owns the name now.
+            # The object was deleted, or another pod has the name now.
             pass
         return False
 
     async def _linger(self, entry: _Entry, known: Pod) -> None:
-        """Gives further changes the chance to come along. That a pod which is being deleted ends surprises nobody:
-        its last changes go along with its end, or after half a second."""
+        """Waits for further changes. The last changes of a pod that is being deleted are sent together with its end, or
+        after half a second."""
         going = known.metadata.deletion_timestamp is not None
         while not entry.finished:
             decides = _decides(known.status, entry.status)
@@ -278,7 +279,7 @@ class StatusManager:
                     await entry.news.wait()
 
     def _patience(self) -> float:
-        """Seconds from a change that nobody decides by to its PATCH."""
+        """Seconds from a change on which no controller acts to its PATCH."""
         return min(LINGER_SECONDS * max(1.0, self._writers / _CROWD), LINGER_IN_A_CROWD)
 
     async def _patch(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
@@ -301,11 +302,11 @@ class StatusManager:
                         self._recorder.observed(READY_ACCEPTED, _ready(known.status), _ready(ours))
                     known = entry.written
                 except Invalid as error:
-                    # A wrong UID reads as invalid, too: somebody may have made the pod anew.
+                    # A wrong UID is reported as invalid, too: the pod may have been created again.
                     there = await self._client.get(paths.pod(ref.namespace, ref.name), Pod)
                     if there.metadata.uid != uid:
                         raise
-                    # No repetition helps: said once, and again only when the status changes.
+                    # Repeating does not help: reported once, and again only when the status changes.
                     entry.refusal = entry.refusal or StandingFinding(self._recorder, pod=ref)
                     entry.refusal.is_(f"API server refuses the status of the pod: {error.message}")
         entry.accepted, entry.accepted_uid, entry.version = ours, uid, known.metadata.resource_version
@@ -319,13 +320,13 @@ class StatusManager:
         entry.deleted = known.metadata.uid
 
 
-def _told(entry: _Entry, known: Pod) -> bool:
+def _is_sent(entry: _Entry, known: Pod) -> bool:
     """Whether this API object has the newest status."""
     return entry.accepted is not None and entry.accepted == entry.status and entry.accepted_uid == known.metadata.uid
 
 
 def _to_delete(entry: _Entry, known: Pod) -> bool:
-    """Whether the API object waits only for us. A mirror is not ours to delete: it shows a pod, it is none."""
+    """Whether the API object waits only for this agent to be deleted. A mirror never does: it is not a pod."""
     return (
         entry.finished
         and entry.deleted != known.metadata.uid
@@ -336,15 +337,15 @@ def _to_delete(entry: _Entry, known: Pod) -> bool:
 
 
 def _decides(theirs: PodStatus, ours: PodStatus) -> bool:
-    """Whether the change is one that others act upon."""
+    """Whether controllers act on the change."""
     return theirs.phase != ours.phase or _ready(theirs) != _ready(ours)
 
 
 def _version(text: str) -> int:
-    """Versions of one object grow; one that is no number says nothing."""
+    """A resource version as a number, 0 for one that is none. Versions of one object grow."""
     return int(text) if text.isdigit() else 0
 
 
 def _ready(status: PodStatus) -> str:
-    """A pod of which nothing is said is not ready."""
+    """The value of the condition Ready, False without one."""
     return next((c.status for c in status.conditions if c.type == "Ready"), "False")

@@ -1,4 +1,4 @@
-"""The smallest patch that turns the API's view of a pod's status into ours (strategic merge patch). Pure.
+"""The smallest strategic merge patch from the API's status of a pod to the agent's. Pure.
 
 Only what this agent owns is touched: conditions of others and fields that controllers fill stay as they are. The server
 merges list elements by their key (conditions by `type`, IPs by `ip`); other lists are replaced whole.
@@ -22,7 +22,7 @@ _FIELDS = tuple((f.name, f.encode_name) for f in msgspec.structs.fields(PodStatu
 
 
 def status_patch(uid: PodUID, theirs: PodStatus, ours: PodStatus) -> dict[str, Any] | None:
-    """The patch body, None when there is nothing to say. Carries the UID: a new pod of the same name is not meant."""
+    """The patch body, None when nothing differs. It carries the UID, so that a new pod of the same name is refused."""
     changes: dict[str, Any] = {}
     for name, wire_name in _FIELDS:
         old, new = getattr(theirs, name), getattr(ours, name)
@@ -47,12 +47,12 @@ def _conditions(old: tuple[PodCondition, ...], new: tuple[PodCondition, ...]) ->
 
 
 def _ours(condition: PodCondition) -> bool:
-    """Those of others in our list are copies, which may be older than what is there now."""
+    """The agent's own conditions. Foreign ones in its list are copies, which may be outdated."""
     return condition.type in OWNED or (condition.type == DISRUPTION_TARGET and condition.reason == BY_KUBELET)
 
 
 def _explicit(condition: PodCondition) -> dict[str, Any]:
-    """All fields: one left out would keep what an earlier value of the condition said."""
+    """The condition with all fields: a missing one would keep its earlier value."""
     plain: dict[str, Any] = to_plain(condition)
     for absent in ("reason", "message", "lastProbeTime", "lastTransitionTime"):
         plain.setdefault(absent, None)

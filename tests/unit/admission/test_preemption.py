@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from glasslet.admission.predicates import predicates
-from glasslet.admission.preemption import NobodyToPreempt, choose_victims
+from glasslet.admission.preemption import NoVictims, choose_victims
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -30,7 +30,7 @@ def burstable(name: str, cpu: str = "1", **fields: Any) -> Pod:
 
 def victims(wanted: Pod, others: list[Pod], **needs: int) -> list[str]:
     found = choose_victims(wanted, others, needs)
-    assert not isinstance(found, NobodyToPreempt)
+    assert not isinstance(found, NoVictims)
     return [one.metadata.name for one in found]
 
 
@@ -55,7 +55,7 @@ def test_smallest_pod_that_is_enough_goes() -> None:
 def test_critical_pods_are_never_victims_of_pods_without_higher_priority() -> None:
     others = [pod(uid="static", source="file"), burstable("system", "4", priority=CRITICAL)]
     found = choose_victims(critical(cpu="1"), others, {"cpu": 1000})
-    assert found == NobodyToPreempt(missing={"cpu": 1000})
+    assert found == NoVictims(missing={"cpu": 1000})
 
 
 def test_lower_priority_may_be_preempted_by_higher() -> None:

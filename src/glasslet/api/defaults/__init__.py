@@ -1,4 +1,4 @@
-"""What the API server would have filled in: the v1 defaults of a pod, for pods that never met an API server.
+"""Defaults that the API server fills in (core/v1), for pods that do not come from one.
 
 Pure: takes a frozen pod, returns a frozen pod; whatever needs no default is shared, not copied.
 Start at `glasslet.api.defaults.pod`.

@@ -1,4 +1,4 @@
-"""The PersistentVolumeClaim that a generic ephemeral volume asks for."""
+"""The PersistentVolumeClaim template of a generic ephemeral volume."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _NOT_IN_INIT = "may not be set for init containers without restartPolicy=Always"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What of the pod a container's rules look at; `volumes` are those without errors."""
+    """The part of the pod that a container's rules read; `volumes` are those without errors."""
 
     spec: PodSpec
     volumes: Mapping[str, Volume]
@@ -100,7 +100,7 @@ def image_padding_errors(containers: tuple[Container, ...], path: FieldPath) -> 
 
 
 def common_errors(container: Container | EphemeralContainer, path: FieldPath, pod: Surroundings) -> Errors:
-    """What holds for every kind of container."""
+    """Rules for containers of every kind."""
     yield from named(container.name, path.child("name"), dns_label_problems)
     yield from present(container.image, path.child("image"))
     yield from one_of(container.termination_message_policy, path.child("terminationMessagePolicy"), _MESSAGE_POLICIES)

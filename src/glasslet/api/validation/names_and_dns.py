@@ -1,4 +1,4 @@
-"""How a pod is called and how it resolves names: hostname, DNS settings, host aliases, references to other objects."""
+"""Names of a pod and its name resolution: hostname, DNS settings, host aliases, references to other objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod may run: affinity, tolerations, topology spread."""
+"""Placement of a pod: affinity, tolerations, topology spread."""
 
 from __future__ import annotations
 
