@@ -16,9 +16,9 @@ _PORT_DIGITS = 10
 
 
 class ProbeAnswer(Struct, frozen=True, kw_only=True):
-    """`output`: the event's text, in the Go kubelet's words. `brief`: a short form for records, without what containers say
-    and URLs; they may hold secrets. `error`: why the probe could not be run; then it is tried again, and does not
-    count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
+    """`output`: the event's text, in the Go kubelet's words. `brief`: a short form for records, without the container's
+    words and URLs, which may hold secrets. `error`: why the probe could not be run; then it is tried again, and does
+    not count in the end. `timed_out`: no answer in time, which may be the agent's own fault."""
 
     verdict: ProbeVerdict
     output: str = ""

@@ -62,8 +62,8 @@ class ProbeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeServices:
-    """The services that all workers share. `on_change(ref)`: a state changed. `born`: the loop's time at which the agent
-    began; `draw` gives random numbers in [0, 1)."""
+    """The services that all workers share. `on_change(ref)`: a state changed. `born`: the loop's time at which the
+    agent began; `draw` gives random numbers in [0, 1)."""
 
     probing: Probing
     results: ProbeResults
