@@ -82,7 +82,7 @@ async def test_a_socket_left_by_a_dead_runtime(tmp_path: Path) -> None:
 
     failure = await refused(str(tmp_path / "s"))
 
-    assert (failure.problem, failure.temporary) == (SocketProblem.NOBODY_LISTENS, True)
+    assert (failure.problem, failure.temporary) == (SocketProblem.NO_LISTENER, True)
     assert "the container runtime is not running" in str(failure)
 
 

@@ -24,7 +24,7 @@ async def read_bounded(pipe: StreamReader, most: int) -> bytes:
 
 
 async def end(process: Process, *, group: bool = False) -> None:
-    """Kills it, with its whole process group if it leads one, and waits until it and its pipes are gone."""
+    """Kills it, with its whole process group if it leads one, and waits until it has ended and its pipes are closed."""
     with suppress(ProcessLookupError):
         if group:
             os.killpg(process.pid, signal.SIGKILL)

@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class Interruptible:
-    """A body that somebody else may stop; a stopped body ends quietly and the code after it goes on.
+    """A body that other code may stop. A stopped body ends quietly, and the code after it goes on.
 
         async with work:            # elsewhere: work.interrupt()
             await long_story()

@@ -9,20 +9,20 @@ from typing import Protocol
 EVERY = 1.0
 """Seconds between ticks."""
 TOO_LATE = 1.0
-"""Seconds of lateness that somebody should look at."""
+"""Seconds of lateness that are a finding."""
 QUIET = 300.0
 """Seconds without any such tick, after which all is well again."""
 
 
 class LagFindings(Protocol):
-    """Where it is told (`record.recorder.Recorder`)."""
+    """The part of `record.recorder.Recorder` that is used here."""
 
     def finding(self, text: str) -> None: ...
     def withdrawn(self, text: str) -> None: ...
 
 
 class LoopLag:
-    """Ticks once a second. `observe` is told the seconds by which each tick was late."""
+    """Ticks once a second. `observe` gets the seconds by which each tick was late."""
 
     def __init__(self, *, findings: LagFindings, observe: Callable[[float], None]) -> None:
         self._findings = findings

@@ -1,4 +1,4 @@
-"""What the device manager says to the node's status and to a pod's worker."""
+"""Values that the device manager passes to the node's status and to a pod's worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glasslet.api.quantity import Quantity
 
 
 class DeviceResources(Struct, frozen=True, kw_only=True):
-    """Extended resources of device plugins. `removed`: resources whose plugin was given up; they stay, with zero."""
+    """Extended resources of device plugins. `removed`: resources whose plugin has ended; they stay, with zero."""
 
     capacity: Mapping[str, Quantity] = {}
     allocatable: Mapping[str, Quantity] = {}

@@ -1,4 +1,4 @@
-"""What a pod's status is built from: gathered by the pod's worker, turned into a PodStatus by `status.builder`."""
+"""The facts of a pod's status: gathered by the pod's worker, turned into a PodStatus by `status.builder`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StatusOverride(Struct, frozen=True, kw_only=True):
 
 
 class ProbeOutcome(Struct, frozen=True, kw_only=True):
-    """What the probes of one container instance say; None where that probe does not exist or has no result yet."""
+    """The probe results of one container instance; None for a probe that does not exist or has no result yet."""
 
     started: bool | None = None
     ready: bool | None = None
@@ -43,7 +43,7 @@ class ProbeOutcome(Struct, frozen=True, kw_only=True):
 
 class Resizing(Struct, frozen=True, kw_only=True):
     """How far a pod is from what its spec wants. `actuated`: what instances were last given, by container; `pending`:
-    Deferred or Infeasible, with the generation that was looked at; `accepted_generation` is None unless a resize is
+    Deferred or Infeasible, with the generation that was checked; `accepted_generation` is None unless a resize is
     being carried out, `error` why the last try of that failed."""
 
     actuated: Mapping[str, ResourceRequirements] = {}
@@ -57,7 +57,7 @@ class Resizing(Struct, frozen=True, kw_only=True):
 class StatusFacts(Struct, frozen=True, kw_only=True):
     """`waiting` is by container name and holds the last start failure or back-off; `probes` by container instance.
     `observed` is None before the runtime knew the pod. `termination_messages` holds what containers left in their
-    termination message file (or log), by instance. `finished`: all containers are gone for good."""
+    termination message file (or log), by instance. `finished`: all containers have ended for good."""
 
     pod: Pod
     now: datetime

@@ -12,7 +12,7 @@ class MountedVolume(Struct, frozen=True, kw_only=True):
     name: str
     path: str = ""
     directory: str = ""
-    """What directories of parts are called after: the name of the PersistentVolume, "" for `name`."""
+    """The name in the directories of parts: that of the PersistentVolume; "" for `name`."""
     read_only: bool = False
     selinux_relabel: bool = False
     supplemental_group: int | None = None
@@ -22,7 +22,7 @@ class MountedVolume(Struct, frozen=True, kw_only=True):
 
 class SubPath(Struct, frozen=True, kw_only=True):
     """One volumeMount that shows only a part of its volume. `index` is its position in the container, `path` is
-    relative to the volume and holds no `..`; whether links lead out of the volume is for those to check who open it."""
+    relative to the volume and holds no `..`; code that opens it checks whether links lead out of the volume."""
 
     index: int
     volume: str

@@ -1,4 +1,4 @@
-"""HTTP answers that are not the asked object: from status code and Status object to our errors."""
+"""Errors from HTTP answers: status code and Status object -> APIError."""
 
 from __future__ import annotations
 

@@ -43,14 +43,14 @@ class APIRequestMetrics(Protocol):
         """One request ended; `code` is the HTTP code, or `<error>` without an answer."""
 
     def limited(self, verb: str, host: str, seconds: float) -> None:
-        """A request waited that long for its turn, most of them no time."""
+        """A request waited that long for its turn; most wait no time."""
 
     def size(self, verb: str, host: str, sent: int, received: int) -> None:
         """Bytes of the bodies of a request that was answered as a whole."""
 
 
 class _Request(Struct, frozen=True):
-    """What is sent. `content_type` is that of `body`."""
+    """One request. `content_type` describes `body`."""
 
     verb: str
     path: str
@@ -101,7 +101,7 @@ class HTTPAPIClient:
         self._clock = clock
         self._metrics = metrics
         self._limiter = limiter
-        # Requests are counted, not connections: each watch takes one, and there is one for each ConfigMap and Secret.
+        # Requests are limited, not connections: each watch has a connection of its own.
         self._slots = asyncio.Semaphore(_REQUESTS)
         self._timeout = timeout
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
@@ -199,7 +199,7 @@ class HTTPAPIClient:
         raise NotDecoded(str(request), found)
 
     async def _send(self, request: _Request, *, urgent: bool = False, timeout: float | None = None) -> bytes:
-        """One request, its whole answer."""
+        """Sends one request and returns its whole answer."""
         if not urgent:
             await self._take_turn(request)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
@@ -226,7 +226,7 @@ class HTTPAPIClient:
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
-        """The right to have one more request under way."""
+        """One of the places for requests under way."""
         if self._slots.locked():
             with self._recorder.wait(WaitKind.QUEUE, on=f"one of {_REQUESTS} requests to the API server to end"):
                 await self._slots.acquire()
@@ -240,7 +240,7 @@ class HTTPAPIClient:
     async def _open(
         self, connections: Connections, request: _Request, limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
-        """Sends and gives the answer with a good code, body unread. Raises APIError for all others."""
+        """Sends the request. Returns the answer, body unread, if its code is good; raises APIError otherwise."""
         headers = dict(self._headers)
         if connections.identity.token:
             headers["Authorization"] = f"Bearer {connections.identity.token}"
@@ -285,7 +285,7 @@ class HTTPAPIClient:
         return self._connections.peers() if self._connections is not None else set()
 
     async def _connect(self, request: str) -> Connections:
-        """The connections of the current identity. A new client certificate gets new ones, the old ones end."""
+        """The connections of the current identity. A new client certificate gets new ones; the old ones end."""
         try:
             identity = await self._credentials.current()
             held = self._connections
@@ -342,13 +342,13 @@ def _answer(request: str, data: bytes, kind: type[T]) -> T:
 
 
 def _watch_silence(query: Mapping[str, str]) -> float:
-    """Bookmarks come about once a minute: a longer silence than this means that nobody is there any more."""
+    """Bookmarks come about once a minute: after a longer silence the server counts as dead."""
     asked = query.get("timeoutSeconds")
     return float(asked) + 30 if asked else 600.0
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Lines of any length up to a limit that no API object reaches."""
+    """Yields lines of any length up to a limit that no API object reaches."""
     pending = bytearray()
     async for chunk in response.content.iter_any():
         pending += chunk
@@ -364,7 +364,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 class _MemoryFiles:
-    """Files without a name on any disk, for a library that reads keys only from files."""
+    """Files in memory, for a library that reads keys only from files."""
 
     def __init__(self) -> None:
         self._descriptors: list[int] = []

@@ -1,4 +1,4 @@
-"""Connections of one identity: when that is replaced, streams end at once and requests still get their answers."""
+"""Connections of one identity. When the identity is replaced, streams end at once and requests still get answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TURNS = 20
 
 
 class ServerConnector(aiohttp.TCPConnector):
-    """Knows its connections to their very end, by their sockets.
+    """A connector that follows its connections to their end, by their sockets.
 
     A request that is broken off closes its TLS connection politely: it says farewell and waits for the server's. The
     library forgets such a connection at once, and with a silent server it stays for half a minute. One that is broken
@@ -43,13 +43,13 @@ class ServerConnector(aiohttp.TCPConnector):
         return found
 
     def abort(self) -> None:
-        """Ends what is open, with no word to the server."""
+        """Shuts down all open connections without a TLS goodbye."""
         for one in self._open():
             with contextlib.suppress(OSError):  # it is not connected yet, or no longer
                 one.shutdown(socket.SHUT_RDWR)
 
     async def ended(self) -> None:
-        """Returns when what was aborted is closed."""
+        """Returns when all aborted connections are closed."""
         for _ in range(_TURNS):
             if not self._open():
                 return
@@ -66,7 +66,7 @@ class ServerConnector(aiohttp.TCPConnector):
 
 
 class Connections:
-    """A session and who uses it."""
+    """A session, the number of its users, and its open streams."""
 
     def __init__(self, session: aiohttp.ClientSession, connector: ServerConnector, identity: Identity) -> None:
         self.session = session
@@ -78,7 +78,7 @@ class Connections:
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator[None]:
-        """Keeps the session open for the body."""
+        """Keeps the session open while the body runs."""
         self._users += 1
         try:
             yield
@@ -101,7 +101,7 @@ class Connections:
         return self._connector.peers()
 
     async def retire(self) -> None:
-        """There is a newer identity: no new requests come; the session closes with the last one under way."""
+        """Takes no new requests, as there is a newer identity; the session closes after the last one under way."""
         self._retired = True
         self._end_streams("the client certificate was replaced")
         if not self._users:
@@ -116,6 +116,6 @@ class Connections:
         await self._connector.ended()
 
     def _end_streams(self, why: str) -> None:
-        # A session that closes forgets to tell those who read from it: they would wait for ever.
+        # A closing session does not notify its readers: without this they would wait forever.
         for response in self._streams:
             response.content.set_exception(aiohttp.ClientConnectionError(why))

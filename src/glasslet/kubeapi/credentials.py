@@ -1,7 +1,7 @@
-"""How this agent proves who it is: client certificate, token, token file, or a credential plugin.
+"""Credentials of the agent: client certificate, token, token file, or a credential plugin.
 
-Files are read again when they change (bound tokens and rotated certificates do), looked at once a second at most; a
-plugin's answer is kept until it expires or the server refuses it. Nothing secret is logged.
+Files are read again when they change (bound tokens and rotated certificates do); they are checked once a second at
+most. A plugin's answer is kept until it expires or the server refuses it. No secret is logged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _ExecCredential(Object, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """What one connection is made with. Two equal identities may share connections."""
+    """The credentials of a connection. Equal identities may share connections."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -78,7 +78,7 @@ class Credentials:
         return self._identity
 
     def refused(self) -> None:
-        """The server said 401: what was kept is worth nothing."""
+        """Drops the kept credentials: the server answered 401."""
         self._looked_at = float("-inf")
         self._stamps = ()
         self._expires = None
@@ -86,7 +86,7 @@ class Credentials:
             self._identity = Identity()
 
     def _pair_file(self) -> str:
-        """The pair of certificate rotation, if there is one."""
+        """The path of the pair from certificate rotation, if it exists."""
         path = self._config.pair_file
         return path if path and os.path.exists(path) else ""
 

@@ -1,12 +1,12 @@
-"""What an API request can end with, by what the caller can do.
+"""Errors of API requests, by what the caller can do.
 
 APIError               verb and path, HTTP code, the Status object's reason and message
-├── NotFound           404: it is gone
+├── NotFound           404: it does not exist
 ├── AlreadyExists      409 AlreadyExists: read it, then update
 ├── Conflict           409: read it again, apply the change to the newer object
 ├── Gone               410, or a watch that is too old: list again
 ├── Invalid            400, 422: this object will never be accepted as it is
-├── Forbidden          403: not allowed; another try helps only after somebody changed the rules
+├── Forbidden          403: not allowed; a retry helps only after the rules were changed
 ├── Unauthorized       401: the credentials are not good (any more)
 ├── Throttled          429: try again after `retry_after` seconds
 ├── NotDecoded         2xx: the request took effect, but the object in the answer cannot be decoded

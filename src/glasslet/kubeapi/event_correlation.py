@@ -1,4 +1,4 @@
-"""Which events are worth a write: repeated ones are counted, similar ones combined, floods cut. No I/O.
+"""Correlation of events: repeated ones are counted, similar ones combined, floods cut. No I/O.
 
 equal again (object, type, reason, message)              ──▶ the same event, count + 1
 10 of one object, type and reason within 10 min          ──▶ one "(combined from similar events)", counted up
@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 class Happening(Struct, frozen=True, kw_only=True):
-    """What is to be told. `subject` identifies object and field path."""
+    """One happening to report. `subject` identifies object and field path."""
 
     subject: tuple[str, ...]
     type: str
@@ -34,7 +34,7 @@ class Happening(Struct, frozen=True, kw_only=True):
 
 
 class Telling(Struct, frozen=True, kw_only=True):
-    """How to tell it: a new event when `count` is 1, otherwise the event `key` is counted up."""
+    """The write that reports a happening: a new event if `count` is 1, otherwise the event `key` is counted up."""
 
     key: tuple[str, ...]
     message: str
@@ -43,7 +43,7 @@ class Telling(Struct, frozen=True, kw_only=True):
 
 
 class _Remembered(OrderedDict[K, V], Generic[K, V]):
-    """The most recently used entries, up to a limit: an old event is told anew rather than remembered for ever."""
+    """The most recently used entries, up to a limit. A forgotten event is written as a new one."""
 
     def keep(self, key: K, value: V) -> None:
         self[key] = value
@@ -61,7 +61,7 @@ class _Similar:
 
 
 class EventCorrelator:
-    """Decides on each happening; remembers a bounded number of them."""
+    """Decides on each happening. Remembers a bounded number of them."""
 
     def __init__(self) -> None:
         self._tokens: _Remembered[tuple[str, ...], tuple[float, float]] = _Remembered()
@@ -69,7 +69,7 @@ class EventCorrelator:
         self._counts: _Remembered[tuple[str, ...], int] = _Remembered()
 
     def correlate(self, happening: Happening, now: float) -> Telling | None:
-        """How to tell it, None when it is one too many. `now`: monotonic seconds."""
+        """The write for this happening; None if it is dropped. `now`: monotonic seconds."""
         if not self._allowed((*happening.subject, happening.type), now):
             return None
         group = (*happening.subject, happening.type, happening.reason)
@@ -81,7 +81,7 @@ class EventCorrelator:
         return Telling(key=key, message=message, count=count, combined=combined)
 
     def forget(self, key: tuple[str, ...]) -> None:
-        """The event behind this key is gone from the server: tell it anew next time."""
+        """Forgets the event of this key, which the server deleted: the next one is a new event."""
         self._counts.pop(key, None)
 
     def _allowed(self, key: tuple[str, ...], now: float) -> bool:

@@ -1,10 +1,10 @@
-"""Events for the API: taken without waiting, written in the background, lost rather than in the way.
+"""Events for the API. They are taken without waiting, written in the background, and dropped rather than delayed.
 
 The form of an event is the kubelet's: source component `kubelet`, host the node, the pod's container in `fieldPath`.
 
-Warnings go first. Others, three for each pod that starts, cost the API server as much as statuses do, and nobody acts
-upon them: after each comes a rest in proportion to the server's trouble with it, so that a crowd of them is told when
-the pods run. What happened when is in the event.
+Warnings go first. Normal events, three for each pod that starts, cost the API server as much as statuses do, and no
+component acts upon them. So a pause follows each, in proportion to the time that the server took: many of them are
+written after the pods run. The event holds the time of what it reports.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _TRIES = 12
 _RETRY_SECONDS = 10.0
 _REMEMBERED = 4096
 _REST = 3.0
-"""Times as long as the last one took."""
+"""Factor on the time that the last write took."""
 _REST_SECONDS = 1.0
-"""At most."""
+"""Seconds, at most."""
 
 
 class _Answer(msgspec.Struct):
-    """The answer to a written event: what stands in it is known."""
+    """The answer to a written event; its content is known already."""
 
 
 class _Taken(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class EventRecorder:
             await self._arrived.wait()
 
     async def _rest(self, took: float) -> None:
-        """Leaves the API server to others; a warning ends it."""
+        """Pauses after a normal event; a warning ends the pause."""
         with suppress(TimeoutError):
             async with asyncio.timeout(min(took * _REST, _REST_SECONDS)):
                 while not self._warnings:
@@ -169,7 +169,7 @@ class EventRecorder:
     def _event(self, taken: _Taken, telling: Telling) -> Event:
         at, subject = taken.at, taken.subject
         namespace = subject.namespace or "default"
-        # Two may have happened in the same microsecond: names differ all the same.
+        # Two can happen in the same microsecond; their names must differ.
         self._stamp = max(self._stamp + 1, int(at.timestamp() * 1e9))
         return Event(
             metadata=ObjectMeta(name=f"{subject.name}.{self._stamp:x}", namespace=namespace),

@@ -1,4 +1,8 @@
-"""Client-side rate limit, as kubeAPIQPS and kubeAPIBurst describe it: requests wait for their turn."""
+"""The pace of requests: the client-side rate limit (kubeAPIQPS, kubeAPIBurst), and the pause before a retry.
+
+An overloaded or refusing server gets growing pauses. For a server that cannot be reached they stay short, so that all
+news is exchanged within ten seconds of its return.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,16 @@ class RequestLimiter:
         self._clock = clock
 
     def delay(self) -> float:
-        """Seconds that the next request has to wait; it counts as made."""
+        """Seconds that the next request waits; it counts as made."""
         return self._bucket.take_on_credit(self._clock.monotonic())
 
 
 WHILE_AWAY = 4.0
-"""Seconds, the longest pause before a server that gave no answer is asked again, before jitter (half of it at most)."""
+"""Seconds, before jitter: the longest pause before the next try at a server that gave no answer."""
 
 
 def pause_after(error: APIError, delay: float) -> float:
-    """Seconds until the next try after `error`; `delay` is where the caller's back-off has come to."""
+    """Seconds until the next try after `error`; `delay` is the caller's current back-off."""
     if isinstance(error, Throttled):
         return jittered(max(delay, error.retry_after))
     if isinstance(error, Unavailable) and error.code == 0:

@@ -1,4 +1,4 @@
-"""What the agent asks of an API server. `kubeapi.client` implements it over HTTPS, `tests/fakes/api_server` in memory.
+"""The client of an API server. `kubeapi.client` implements it over HTTPS, `tests/fakes/api_server` in memory.
 
 Paths are those of the REST API (`/api/v1/namespaces/default/pods/web`); `kubeapi.paths` builds them.
 """

@@ -49,15 +49,15 @@ Key = tuple[str, str]
 
 
 class ObjectChange(Struct, Generic[T], frozen=True):
-    """One object changed: `old` is None when it is new, `new` is None when it is gone."""
+    """A change of one object. `old` is None for a new object, `new` is None for a deleted one."""
 
     old: T | None
     new: T | None
 
 
 class Reflector(Generic[T]):
-    """Owner of the local copy of `path`; `run()` keeps it current until cancelled. `trim` takes off what nobody reads
-    before an object is kept."""
+    """Owner of the local copy of `path`; `run()` keeps it current until cancelled. `trim` removes unused parts of an
+    object before it is kept."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Reflector(Generic[T]):
         self.synced = asyncio.Event()
         """Set once the first list is complete."""
         self.problem: APIError | None = None
-        """What the last request failed with; None while all is well."""
+        """The error of the last request; None if it succeeded."""
 
     def get(self, namespace: str, name: str) -> T | None:
         """The object as last seen."""
@@ -100,7 +100,7 @@ class Reflector(Generic[T]):
         return tuple(self._objects.values())
 
     async def run(self) -> None:
-        """Lists, then watches, for ever."""
+        """Lists, then watches, until cancelled."""
         delay = _BACK_OFF_MIN
         loop = asyncio.get_running_loop()
         while True:
@@ -111,18 +111,18 @@ class Reflector(Generic[T]):
                 if await self._watch():
                     delay = _BACK_OFF_MIN
                     continue
-                # A server that ends watches at once is not well: do not ask it in a tight loop.
+                # A server that ends watches at once is not well: no tight loop.
                 wait = jittered(delay)
             except Gone:
                 self._version, self._expired = "", True
-                # The first time at once; a server that keeps on saying so is not asked for everything in a tight loop.
+                # At once the first time. A server that repeats 410 gets no full lists in a tight loop.
                 wait = jittered(_RELIST_PAUSE if delay == _BACK_OFF_MIN else delay)
             except APIError as error:
                 self.problem = error
                 wait = pause_after(error, delay)
                 logger.warning("watch broke", extra={"path": self._path, "error": str(error), "retry_seconds": wait})
             await asyncio.sleep(wait)
-            # A watch that lived for a while was well: what breaks it now has nothing to do with earlier failures.
+            # A watch that lived for a while was well: its end has nothing to do with earlier failures.
             lived = loop.time() - began - wait
             delay = _BACK_OFF_MIN if lived > _BACK_OFF_MAX else min(delay * 2, _BACK_OFF_MAX)
 
@@ -218,8 +218,8 @@ class Reflector(Generic[T]):
         return any(one is not None and one.metadata.resource_version == version for one in held)
 
     def _goes_back(self, event: WatchEvent[T]) -> bool:
-        """Whether the server tells of something that is not newer than what it told last: it has lost its place, and an
-        old event taken for news would bring back or take away a pod. Versions that are no numbers say nothing."""
+        """Whether the event is not newer than the last one. The server has lost its place then, and an old event taken
+        for news would bring back or remove a pod. Versions that are not numbers cannot be compared."""
         told, last = event.resource_version, self._version
         return event.kind is not WatchKind.BOOKMARK and told.isdigit() and last.isdigit() and int(told) <= int(last)
 

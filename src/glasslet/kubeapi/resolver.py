@@ -51,7 +51,7 @@ class ServerResolver(AbstractResolver):
             raise
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: no resource is open."""
 
     def _begin(self, key: Key) -> asyncio.Future[list[ResolveResult]]:
         loop = asyncio.get_running_loop()

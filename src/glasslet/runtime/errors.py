@@ -1,9 +1,9 @@
-"""What can go wrong in a runtime call, by what the caller can do.
+"""Errors of runtime calls, by what the caller can do.
 
 RuntimeCallError           verb, what was attempted, the runtime's own words
 ├── RuntimeUnavailable     the socket does not answer: wait for the runtime, then try again
 ├── RuntimeTimeout         the verb's deadline passed: unknown whether it happened; re-read
-├── NotInRuntime               the object is gone: done, for stop and remove
+├── NotInRuntime               the object does not exist: done, for stop and remove
 ├── NameReserved           a container or sandbox of that name is there (or being made): adopt it or raise the attempt
 ├── ExecTimeout            the command ran longer than asked
 ├── ImagePullFailed        carries the CRI reason (RegistryUnavailable, SignatureValidationFailed) or ""

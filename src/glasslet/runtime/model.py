@@ -1,4 +1,4 @@
-"""What the runtime says is there: frozen snapshots, written only by `ObservedPods`, read by everybody."""
+"""Observed pods, sandboxes, containers and images: frozen snapshots of what the runtime holds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ObservedPod(Struct, frozen=True, kw_only=True):
 
 
 def age(part: ObservedSandbox | ObservedContainer) -> tuple[int, datetime]:
-    """What sandboxes and containers of a pod are ordered by (newest first: reversed). Attempts only grow; a creation
+    """The sort key of a pod's sandboxes and containers (newest first: reversed). Attempts only grow; a creation
     time may be earlier than that of the instance before, where the clock was set back in between."""
     return part.attempt, part.created_at
 

@@ -1,4 +1,4 @@
-"""What this agent asks of a container runtime. `runtime.cri` implements it over gRPC, `tests/fakes` in memory."""
+"""The container runtime as the agent uses it. `runtime.cri` implements it over gRPC, `tests/fakes` in memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RuntimeService(Protocol):
     async def stop_container(self, container: ContainerID, grace_seconds: int) -> None: ...
     async def remove_container(self, container: ContainerID) -> None: ...
     async def container_status(self, container: ContainerID, sandbox: SandboxID | None = None) -> ObservedContainer:
-        """`sandbox`: whose it is, if the caller knows; the protocol's status does not tell, so it costs a list."""
+        """`sandbox`: the container's sandbox, if the caller knows it. The status lacks it, so it costs a list."""
 
     async def update_container(self, container: ContainerID, resources: Resources) -> None: ...
     async def reopen_log(self, container: ContainerID) -> None: ...

@@ -1,4 +1,4 @@
-"""What is to be run, ready for the runtime: written by `podspec`, read by `runtime.cri`. Named after the CRI fields."""
+"""Specifications of sandboxes and containers, named as in the CRI: written by `podspec`, read by `runtime.cri`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 class ContainerDevices(Struct, frozen=True, kw_only=True):
-    """What device plugins want a container to have for the devices that it got."""
+    """The additions of device plugins for the devices that a container got."""
 
     envs: tuple[tuple[str, str], ...] = ()
     mounts: tuple[Mount, ...] = ()

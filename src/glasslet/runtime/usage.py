@@ -1,4 +1,4 @@
-"""What the runtime itself says of the use of containers and sandboxes: bytes, nanoseconds, None where unsaid."""
+"""Resource usage of containers and sandboxes as the runtime reports it: bytes, nanoseconds; None if missing."""
 
 from __future__ import annotations
 

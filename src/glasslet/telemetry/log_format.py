@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Context = Callable[[], Mapping[str, object]]
-"""Gives the fields of whatever the current task works for, such as `pod`."""
+"""The fields of the object that the current task works for, such as `pod`."""
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _QUOTER = json.JSONEncoder(ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Writes log lines to a stream from a thread of its own, so that a reader who stops reading cannot stop the agent.
+"""Writes log lines to a stream from a thread of its own, so that a reader that stops cannot stop the agent.
 
 The buffer is bounded: when it is full, new lines are dropped and counted, and the count is written once there is room.
 Lines come in crowds, and each wake-up of the thread takes the interpreter away from the agent: so the first line of a
@@ -49,7 +49,7 @@ class LogWriter:
                 self._ready.notify_all()
 
     def problem(self) -> str | None:
-        """What the `log` health check says: None while lines get out."""
+        """The problem for the `log` health check; None while lines get out."""
         with self._ready:
             waiting = bool(self._lines) or self._busy
             stuck = time.monotonic() - self._last_progress > BLOCKED_AFTER
@@ -102,5 +102,5 @@ class LogWriter:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            # Nobody is left to tell: the stream is closed or its reader is gone.
+            # The stream is closed or its reader has ended: there is no place left to report it.
             return

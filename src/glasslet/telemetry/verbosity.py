@@ -17,7 +17,7 @@ TRACE = 5
 MAX_VERBOSITY = 2147483647
 
 FOREIGN_QUIET = ("asyncio", "aiohttp", "grpc", "concurrent", "urllib3")
-"""Libraries whose own INFO and DEBUG lines are shown only when traces are."""
+"""Libraries whose INFO and DEBUG lines are shown only when traces are."""
 
 
 def threshold(verbosity: int) -> int:

@@ -2,6 +2,6 @@
 
 PodObjects            which pod needs which ConfigMap and Secret; the strategies Watch, Cache and Get behind it
 ServiceAccountTokens  tokens bound to a pod, renewed in time
-Services              the services that containers are told of
+Services              the services in the environments of containers
 TrustBundles          ClusterTrustBundles
 """

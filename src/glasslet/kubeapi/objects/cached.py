@@ -1,4 +1,4 @@
-"""Strategies Cache and Get: objects are asked for when they are needed."""
+"""Strategies Cache and Get: objects are read when they are needed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def node_ttl(annotations: Mapping[str, str]) -> float:
 
 
 class CachedObjects(Generic[T]):
-    """Strategy Cache. An object that is younger than `ttl()` is not asked for again; a pod that is new to it forces a
-    fresh read. What could not be read stays as it was."""
+    """Strategy Cache. An object that is younger than `ttl()` is not read again; a pod that is new to it forces a fresh
+    read. If a read fails, the object stays as it was."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CachedObjects(Generic[T]):
                 self._findings.over(key)
 
     async def get(self, key: Key) -> T:
-        """The object, asked for if what is here is too old."""
+        """The object, read again if the kept one is too old."""
         item = self._items.get(key)
         if item is None:
             raise self._kind.not_registered(key)
@@ -74,10 +74,10 @@ class CachedObjects(Generic[T]):
             return item.object
 
     async def run(self) -> None:
-        """Nothing happens by itself."""
+        """Does nothing: objects are read on demand."""
 
     def _is_fresh(self, item: _Item[T]) -> bool:
-        # What does not exist is asked for each time: somebody waits for it.
+        # An object that does not exist is read each time: a pod waits for it.
         if item.read_at is None or item.object is None:
             return False
         return self._clock.monotonic() < item.read_at + self._ttl()
@@ -98,24 +98,24 @@ class CachedObjects(Generic[T]):
 
 
 class DirectObjects(Generic[T]):
-    """Strategy Get: every read asks the API server."""
+    """Strategy Get: every read is a request."""
 
     def __init__(self, *, kind: ObjectKind[T], client: APIClient) -> None:
         self._kind = kind
         self._client = client
 
     def hold(self, key: Key, pod: PodUID) -> None:
-        """Nothing is kept."""
+        """Does nothing: no object is kept."""
 
     def release(self, key: Key, pod: PodUID) -> None:
-        """Nothing is kept."""
+        """Does nothing: no object is kept."""
 
     async def get(self, key: Key) -> T:
         """The object as it is now."""
         return await self._client.get(self._kind.path(key), self._kind.type)
 
     async def run(self) -> None:
-        """Nothing happens by itself."""
+        """Does nothing: objects are read on demand."""
 
 
 class _Item(Generic[T]):

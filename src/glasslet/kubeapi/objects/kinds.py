@@ -1,4 +1,4 @@
-"""The two kinds of objects that hold configuration data, and what every way of keeping them offers."""
+"""The two kinds of objects that hold configuration data, and the protocol of the stores that keep them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CONFIG_MAPS = ObjectKind(type=ConfigMap, resource="configmaps", word="configmap"
 
 
 class ObjectStore(Protocol[T_co]):
-    """Keeps the objects of one kind that pods of this node need. An object is there while somebody holds it."""
+    """Keeps the objects of one kind that pods of this node need. An object is kept while a pod holds it."""
 
     def hold(self, key: Key, pod: PodUID) -> None:
         """The pod needs it from now on."""

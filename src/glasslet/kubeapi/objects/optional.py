@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def if_it_exists(reading: Awaitable[T], *, optional: bool) -> T | None:
-    """What is read; None if it is optional and does not exist. Raises APIError."""
+    """The result of the read; None if the object is optional and does not exist. Raises APIError."""
     try:
         return await reading
     except NotFound:

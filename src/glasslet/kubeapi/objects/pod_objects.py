@@ -27,7 +27,7 @@ from glasslet.record.recorder import Recorder
 
 
 class PodObjects:
-    """Knows which pod needs which object, and gives the objects."""
+    """Knows which pod needs which object, and returns the objects."""
 
     def __init__(self, *, secrets: ObjectStore[Secret], config_maps: ObjectStore[ConfigMap]) -> None:
         self._secrets = secrets
@@ -35,7 +35,7 @@ class PodObjects:
         self._held: dict[PodUID, tuple[frozenset[Key], frozenset[Key]]] = {}
 
     def register(self, pod: Pod) -> None:
-        """The pod needs what it names from now on, and nothing that an older version of it named."""
+        """Holds the objects that the pod names now, and releases those that only an older version named."""
         uid, namespace = PodUID(pod.metadata.uid), pod.metadata.namespace
         secrets = frozenset((namespace, name) for name in secret_names(pod))
         config_maps = frozenset((namespace, name) for name in config_map_names(pod))
@@ -45,7 +45,7 @@ class PodObjects:
         _exchange(self._config_maps, uid, before[1], config_maps)
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is over: it needs nothing any more. Unknown pods are fine."""
+        """Releases all objects of the pod, which has ended. Unknown pods are fine."""
         secrets, config_maps = self._held.pop(uid, (frozenset(), frozenset()))
         _exchange(self._secrets, uid, secrets, frozenset())
         _exchange(self._config_maps, uid, config_maps, frozenset())
@@ -103,7 +103,7 @@ def build_pod_objects(detection: Detection, *, client: APIClient, recorder: Reco
 
 
 def _exchange(store: ObjectStore[T], uid: PodUID, old: frozenset[Key], new: frozenset[Key]) -> None:
-    # What is needed now is held first: a shared watch must not end in between.
+    # New names are held before old ones are released: a shared watch must not end in between.
     for key in sorted(new - old):
         store.hold(key, uid)
     for key in sorted(old - new):

@@ -115,7 +115,7 @@ class PolledObjects(Generic[T]):
         return max(ROUND, len(self._items) / self._rate)
 
     async def _read(self, key: Key, item: _Polled[T]) -> None:
-        """Reads the object. What is known stays while the server cannot be asked, or sends what cannot be decoded."""
+        """Reads the object. The known one stays if the read fails or the object cannot be decoded."""
         try:
             item.object = await self._client.get(self._kind.path(key), self._kind.type)
         except NotFound:

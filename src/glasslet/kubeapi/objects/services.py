@@ -1,4 +1,4 @@
-"""The services that containers are told of in their environment: addresses and ports, and nothing else of them."""
+"""The services in the environments of containers: their addresses and ports only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Services:
         return self._reflector.all() if self._reflector.synced.is_set() else self._recalled
 
     def recall(self, services: Iterable[ServiceAddress]) -> None:
-        """What was known in an earlier run: it counts until the first list."""
+        """Takes the services of an earlier run; they count until the first list."""
         self._recalled = tuple(services)
 
     async def listed(self) -> tuple[ServiceAddress, ...] | None:

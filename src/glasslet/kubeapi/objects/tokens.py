@@ -74,7 +74,7 @@ class TokenRequest(Object, frozen=True, kw_only=True):
 
 
 class TokenFor(Struct, frozen=True, kw_only=True):
-    """What a token is for: an account, the pod that it is bound to, who will accept it, seconds of life.
+    """The use of a token: the account, the pod that it is bound to, the audience, the seconds of life.
     `service_account_uid`: only of this very account, "" for whichever has the name."""
 
     namespace: str

@@ -1,4 +1,4 @@
-"""ClusterTrustBundles: certificates that the cluster's administrators publish for everybody.
+"""ClusterTrustBundles: certificates that the cluster's administrators publish for all pods.
 
 They are watched from the first time that a pod asks for one: most clusters have none.
 """

@@ -44,7 +44,7 @@ _IDLE_SYNCS = 5
 
 
 def idle_limit(sync_frequency: float) -> float:
-    """Seconds after which a watch that nobody reads ends (secret.watch_idle)."""
+    """Seconds after which a watch that no pod reads ends (secret.watch_idle)."""
     return max(_IDLE_SYNCS * sync_frequency, _MIN_IDLE)
 
 
@@ -169,7 +169,7 @@ class WatchedObjects(Generic[T]):
             recorder=self._recorder,
         )
         watch = item.watch = _Watch(reflector, give_back=lambda: self._places.give_back(pod))
-        # In a context of its own: the watch is nobody's work, although some pod's need made it begin.
+        # In a context of its own: the watch is not the work of the pod that made it begin.
         task = f"watch {self._kind.word} {namespace}/{name}"
         contextvars.Context().run(self._supervisor.start, task, watch.run)
         return watch
@@ -177,7 +177,7 @@ class WatchedObjects(Generic[T]):
     def _changed(self, item: _Item[T], change: ObjectChange[T]) -> None:
         watch = item.watch
         if watch is None or not (watch.missed or watch.reflector.synced.is_set()):
-            return  # the first list: whoever reads will wait for it
+            return  # the first list: readers wait for it
         for pod in tuple(item.pods):
             self._on_change(pod)
 

@@ -24,7 +24,7 @@ MAKING: Final = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER, Verb.STA
 """Calls that a runtime may leave half done when its caller turns away (containerd: a task that is never started and
 that no call removes)."""
 LET_FINISH: Final = 5.0
-"""Seconds that such a call is given to end when whoever asked is cancelled: a pod deleted while it starts, TERM."""
+"""Seconds that such a call has to end when its caller is cancelled: a pod deleted while it starts, TERM."""
 
 
 class RuntimeMetrics(Protocol):
@@ -35,7 +35,7 @@ class RuntimeMetrics(Protocol):
 
 
 class Calls:
-    """Calls of one service over one channel. Requests and answers are protobuf messages of `messages.methods_of`."""
+    """Calls of one service over one channel. Requests and answers are protobuf messages of `methods_of`."""
 
     def __init__(self, *, channel: Channel, service: str, recorder: Recorder, metrics: RuntimeMetrics) -> None:
         self._recorder = recorder
@@ -97,7 +97,7 @@ async def _to_the_end(asked: Awaitable[bytes]) -> bytes:
         raise
     finally:
         if not call.cancel() and not call.cancelled():
-            call.exception()  # nobody else will ask for it
+            call.exception()  # retrieved, so that the loop does not log it
 
 
 def unreadable(verb: Verb) -> RuntimeRejected:
@@ -142,7 +142,8 @@ def methods_of(service: str) -> dict[str, Method]:
 
 @contextmanager
 def refusing_unencodable(verb: Verb) -> Iterator[None]:
-    """What building the request refuses is a refusal of the call, as if the runtime had said so itself."""
+    """Turns an error of building the request into a refusal of the call: a number out of range, text that is not
+    Unicode, an unknown enum name."""
     try:
         yield
     except (ValueError, TypeError) as error:

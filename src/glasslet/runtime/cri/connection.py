@@ -50,7 +50,7 @@ class CRIConnection:
     info: RuntimeInfo
     channels: tuple[Channel, ...]
     linger: Linger
-    """Runs beside whoever makes things through this connection."""
+    """Runs beside the workers that make things through this connection."""
 
     async def close(self) -> None:
         """Ends all calls that are under way."""

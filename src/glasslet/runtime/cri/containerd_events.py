@@ -31,7 +31,7 @@ TASK_DELETED = 0.3
 does that first, some 100 ms after the exit, and writes its books right after."""
 _TOPICS = ("/tasks/exit", "/tasks/delete", "/tasks/start", "/tasks/oom", "/containers/create", "/containers/delete")
 _FILTERS = tuple(f'namespace=="{NAMESPACE}",topic=="{topic}"' for topic in _TOPICS)
-"""Only what becomes a hint: as many again tell of updates, of tasks made, and of each command run inside."""
+"""Only the topics that become hints: updates, new tasks and each exec would be as many again."""
 
 
 class ContainerdEvents:

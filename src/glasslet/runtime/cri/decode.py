@@ -197,7 +197,7 @@ def decode_runtime_status(answer: runtime_pb2.StatusResponse) -> RuntimeStatus:
 
 
 def decode_sandbox_image(answer: runtime_pb2.StatusResponse) -> str:
-    """What containerd tells of its configuration in a verbose status; "" where there is nothing of that form."""
+    """The sandbox image in containerd's verbose status; "" where the status has no such configuration."""
     try:
         config = json.loads(answer.info.get("config", "{}"))
     except (ValueError, RecursionError):

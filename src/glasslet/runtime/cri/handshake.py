@@ -17,12 +17,12 @@ ANSWER_WITHIN = 5.0
 
 
 class SocketProblem(StrEnum):
-    """What is wrong with the socket."""
+    """The problem with the socket."""
 
     NO_SOCKET = "no_socket"
     NOT_A_SOCKET = "not_a_socket"
     PERMISSION = "permission"
-    NOBODY_LISTENS = "nobody_listens"
+    NO_LISTENER = "no_listener"
     NO_ANSWER = "no_answer"
     NOT_GRPC = "not_grpc"
     NOT_CRI = "not_cri"
@@ -30,7 +30,7 @@ class SocketProblem(StrEnum):
     REFUSED = "refused"
 
 
-_TEMPORARY = frozenset({SocketProblem.NO_SOCKET, SocketProblem.NOBODY_LISTENS, SocketProblem.NO_ANSWER})
+_TEMPORARY = frozenset({SocketProblem.NO_SOCKET, SocketProblem.NO_LISTENER, SocketProblem.NO_ANSWER})
 
 
 class HandshakeFailed(RuntimeCallError):
@@ -69,8 +69,8 @@ async def knock(path: str) -> None:
     except PermissionError:
         raise HandshakeFailed(SocketProblem.PERMISSION, _not_allowed(path)) from None
     except ConnectionRefusedError:
-        message = f"nobody listens on {path} (connection refused): the container runtime is not running"
-        raise HandshakeFailed(SocketProblem.NOBODY_LISTENS, message) from None
+        message = f"no process listens on {path} (connection refused): the container runtime is not running"
+        raise HandshakeFailed(SocketProblem.NO_LISTENER, message) from None
     except TimeoutError:
         raise HandshakeFailed(SocketProblem.NO_ANSWER, _silent(path)) from None
     except OSError as error:

@@ -1,6 +1,6 @@
 """Hints that something changed: a stream of events, and the moment at which each is worth a re-read.
 
-A runtime may tell of an event before its own CRI answers show it, so that an immediate re-read would see the old state
+A runtime may send an event before its own CRI answers show it, so that an immediate re-read would see the old state
 and nothing would follow. Each source therefore says when a hint is due and whether it must be settled first.
 """
 
@@ -22,17 +22,17 @@ T = TypeVar("T")
 Settled = Callable[[Collection[str]], Awaitable[Collection[str]]]
 """Of these containers and sandboxes, of which does the CRI answer already that they run no more?"""
 Wanted = Callable[[RuntimeHint], bool]
-"""Does anybody want this hint, as things stand? What is known already needs no question to the CRI."""
+"""Whether this hint is still of use: news that is known already needs no CRI call."""
 
 SUBSCRIPTION_TAKES = 0.1
 """Seconds after which a stream just opened is subscribed: then one hint says that anything may have changed, so
 that nothing falls between the reader's last list and the subscription."""
 LATE_SUBSCRIPTION_TAKES = 10.0
-"""The same for a runtime that has far too much to do: it does not say when it has subscribed somebody."""
+"""Seconds for an overloaded runtime: it does not report when a subscription is made."""
 SETTLING_LIMIT = 3.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.002, 0.05
 _TICK = 0.001
-"""What is due within a millisecond is due now: no timer is set for less."""
+"""Seconds: a hint that is due within this is due now; no timer is set for less."""
 _REST = 4
 """After a question to the CRI comes a pause of so many times what it took: a busy runtime is asked less."""
 
@@ -66,7 +66,7 @@ class _Schedule:
         self._put(_Waiting(due, now + due.after, _FIRST_RETRY, now + due.after + SETTLING_LIMIT))
 
     def again(self, item: _Waiting, not_before: float) -> None:
-        """Asked in vain: later, unless the same was planned anew meanwhile."""
+        """Plans the hint for later, as it has not settled, unless it was planned again meanwhile."""
         if item.due.hint not in self._waiting:
             at = max(self._loop.time() + item.retry, not_before)
             self._put(item._replace(at=at, retry=min(2 * item.retry, _LONGEST_RETRY)))

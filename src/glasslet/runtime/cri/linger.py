@@ -38,7 +38,7 @@ class Linger:
         self._holder: subprocess.Popen[bytes] | None = None
 
     async def run(self) -> None:
-        """Has whatever socket the channel uses held, until cancelled: an orderly end leaves nothing behind."""
+        """Has the channel's socket held until cancelled: an orderly end leaves no holder behind."""
         try:
             while True:
                 state = self._channel.get_state()
@@ -75,7 +75,7 @@ class Linger:
             holder.communicate()
 
     def _sockets(self) -> Iterator[int]:
-        """Our file descriptors that lead to the runtime: the gRPC library does not tell which one it uses."""
+        """Our file descriptors that lead to the runtime: the gRPC library does not show which one it uses."""
         for entry in Path("/proc/self/fd").iterdir():
             number = int(entry.name)
             try:

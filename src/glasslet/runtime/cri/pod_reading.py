@@ -12,7 +12,7 @@ from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandb
 def join_pods(
     sandboxes: Iterable[ObservedSandbox], containers: Iterable[ObservedContainer], *, observed_at: float
 ) -> tuple[ObservedPod, ...]:
-    """Pods in the order of first appearance; what carries no pod uid is nobody's and left out."""
+    """Pods in the order of first appearance. Objects without a pod uid belong to no pod and are left out."""
     parts: dict[str, tuple[list[ObservedSandbox], list[ObservedContainer]]] = {}
     for sandbox in sandboxes:
         if uid := sandbox.labels.get(POD_UID):
@@ -45,6 +45,6 @@ def join_pod(
 
 
 def needs_status(sandboxes: tuple[ObservedSandbox, ...]) -> tuple[ObservedSandbox, ...]:
-    """Sandboxes (newest first) of which more than the list tells matters: the newest, and any that still has a network.
+    """Sandboxes (newest first) whose details matter beyond the list: the newest, and any that still has a network.
     An older dead one is only there to be removed."""
     return tuple(sandbox for index, sandbox in enumerate(sandboxes) if index == 0 or sandbox.ready)

@@ -39,7 +39,7 @@ from glasslet.runtime.usage import ContainerUsage, SandboxUsage
 Listed = TypeVar("Listed", pod_sandbox_pb2.PodSandbox, container_pb2.Container)
 
 KUBELET_API_VERSION = "0.1.0"
-"""What a kubelet says of itself in Version; runtimes of v1 do not look at it."""
+"""The version in a kubelet's Version request; runtimes of v1 ignore it."""
 
 
 def _everything(_: RuntimeHint) -> bool:
@@ -93,19 +93,19 @@ class CRIRuntime:
         return decode_runtime_status(answer)
 
     async def sandbox_image(self) -> str:
-        """The image that the runtime makes sandboxes of, as its configuration names it; "" if it does not tell."""
+        """The image that the runtime makes sandboxes of, as its configuration names it; "" if it does not."""
         request = runtime_pb2.StatusRequest(verbose=True)
         answer = await self._calls.call(Verb.STATUS, request, timeout=self._timeouts.request)
         return decode_sandbox_image(answer)
 
     async def update_pod_cidr(self, cidr: str) -> None:
-        """Tells the runtime the node's pod range."""
+        """Sends the node's pod CIDR to the runtime."""
         config = runtime_pb2.RuntimeConfig(network_config=runtime_pb2.NetworkConfig(pod_cidr=cidr))
         request = runtime_pb2.UpdateRuntimeConfigRequest(runtime_config=config)
         await self._calls.call(Verb.UPDATE_RUNTIME_CONFIG, request, timeout=self._timeouts.request)
 
     async def cgroup_driver(self) -> str:
-        """`systemd` or `cgroupfs`, as the runtime is set up; runtimes that cannot tell answer UNIMPLEMENTED."""
+        """`systemd` or `cgroupfs`, as the runtime is set up; runtimes without this verb answer UNIMPLEMENTED."""
         request = runtime_pb2.RuntimeConfigRequest()
         answer: runtime_pb2.RuntimeConfigResponse = await self._calls.call(
             Verb.RUNTIME_CONFIG, request, timeout=self._timeouts.request
@@ -196,7 +196,7 @@ class CRIRuntime:
         return decode_container(status, found)
 
     async def update_sandbox(self, sandbox: SandboxID, overhead: Resources, resources: Resources) -> None:
-        """Tells what the pod as a whole may use from now on, as `run_sandbox` told it first."""
+        """Updates the pod's resources that `run_sandbox` set first."""
         with refusing_unencodable(Verb.UPDATE_POD_SANDBOX_RESOURCES):
             request = pod_sandbox_pb2.UpdatePodSandboxResourcesRequest(
                 pod_sandbox_id=sandbox, overhead=encode_resources(overhead), resources=encode_resources(resources)
@@ -266,7 +266,7 @@ class CRIRuntime:
         return join_pods(sandboxes, containers, observed_at=observed_at)
 
     async def read_pod(self, uid: PodUID) -> ObservedPod | None:
-        """One pod: two lists by label, then all statuses at the same time. What vanishes in between is left out."""
+        """One pod: two lists by label, then all statuses at the same time. Objects removed in between are left out."""
         observed_at = asyncio.get_running_loop().time()
         of_pod = {POD_UID: uid}
         listed_sandboxes, listed_containers = await asyncio.gather(
@@ -289,7 +289,7 @@ class CRIRuntime:
         return join_pod(uid, sandboxes, containers, observed_at=observed_at)
 
     async def container_stats(self, container: ContainerID) -> ContainerUsage:
-        """What one container uses."""
+        """The usage of one container."""
         request = stats_pb2.ContainerStatsRequest(container_id=container)
         answer: stats_pb2.ContainerStatsResponse = await self._calls.call(
             Verb.CONTAINER_STATS, request, timeout=self._timeouts.request
@@ -297,7 +297,7 @@ class CRIRuntime:
         return decode_container_usage(answer.stats)
 
     async def list_container_stats(self, sandbox: SandboxID | None = None) -> tuple[ContainerUsage, ...]:
-        """What all containers use, or those of one sandbox."""
+        """The usage of all containers, or of those of one sandbox."""
         chosen = stats_pb2.ContainerStatsFilter(pod_sandbox_id=sandbox) if sandbox else None
         request = stats_pb2.ListContainerStatsRequest(filter=chosen)
         answer: stats_pb2.ListContainerStatsResponse = await self._calls.call(
@@ -306,7 +306,7 @@ class CRIRuntime:
         return tuple(decode_container_usage(stats) for stats in answer.stats)
 
     async def sandbox_stats(self, sandbox: SandboxID) -> SandboxUsage:
-        """What one sandbox uses with all that is in it."""
+        """The usage of one sandbox with all its containers."""
         request = stats_pb2.PodSandboxStatsRequest(pod_sandbox_id=sandbox)
         answer: stats_pb2.PodSandboxStatsResponse = await self._calls.call(
             Verb.POD_SANDBOX_STATS, request, timeout=self._timeouts.request
@@ -314,7 +314,7 @@ class CRIRuntime:
         return decode_sandbox_usage(answer.stats)
 
     async def list_sandbox_stats(self) -> tuple[SandboxUsage, ...]:
-        """What all sandboxes use."""
+        """The usage of all sandboxes."""
         request = stats_pb2.ListPodSandboxStatsRequest()
         answer: stats_pb2.ListPodSandboxStatsResponse = await self._calls.call(
             Verb.LIST_POD_SANDBOX_STATS, request, timeout=self._timeouts.request

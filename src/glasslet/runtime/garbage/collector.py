@@ -43,7 +43,7 @@ _Dead = TypeVar("_Dead", DeadContainer, DeadSandbox)
 
 
 class ObservedRuntime(Protocol):
-    """What the runtime holds (`runtime.observed.ObservedPods`)."""
+    """The part of `runtime.observed.ObservedPods` that is used here."""
 
     synced: asyncio.Event
 
@@ -56,13 +56,13 @@ class ObservedRuntime(Protocol):
 
 
 class PodStates(Protocol):
-    """What the pod workers say of pods."""
+    """The part of the pod workers that is used here."""
 
     def sources_ready(self) -> bool:
         """Whether every source of pods has been heard, so that an unknown pod is a deleted one."""
 
     def content_removable(self, uid: PodUID) -> bool:
-        """The pod is deleted or evicted (or unknown), and no worker of it is at work any more."""
+        """Whether the pod is deleted, evicted or unknown, and no worker manages it."""
 
     def runtime_removable(self, uid: PodUID) -> bool:
         """The pod has ended, though it may still be in the API."""
@@ -76,7 +76,7 @@ class LogKeeper(Protocol):
 
 
 class GarbageCollector:
-    """Pods are cleaned side by side, so that one whose removal hangs does not keep the others."""
+    """Cleans pods side by side, so that a removal that hangs does not hold up the others."""
 
     def __init__(
         self,
@@ -156,11 +156,11 @@ class GarbageCollector:
         try:
             if dead.stop_first:
                 await self._runtime.stop_container(container.id, _STOP_GRACE)
-            # First the logs: afterwards nobody would know any more that they are there.
+            # First the logs: afterwards they could not be found.
             await self._logs.remove_log(dead.pod, container)
             await self._runtime.remove_container(container.id)
         except NotInRuntime:
-            # What was to be removed is gone already.
+            # It was removed meanwhile.
             return
         except (RuntimeCallError, OSError) as error:
             _log_failure("dead container could not be removed", dead.pod, container.id, error)
@@ -174,7 +174,7 @@ class GarbageCollector:
                     await self._runtime.stop_sandbox(one.sandbox.id)
                     await self._runtime.remove_sandbox(one.sandbox.id)
                 except NotInRuntime:
-                    # What was to be removed is gone already.
+                    # It was removed meanwhile.
                     continue
                 except RuntimeCallError as error:
                     _log_failure("dead sandbox could not be removed", one.pod, one.sandbox.id, error)

@@ -34,7 +34,7 @@ class ImageLimits(Struct, frozen=True, kw_only=True):
 
 
 class ImageUse(Struct, frozen=True, kw_only=True):
-    """What is known of an image that is not in use. `last_used` None: never seen in use."""
+    """An image that is not in use. `last_used` None: never seen in use."""
 
     image: Image
     first_seen: datetime
@@ -65,7 +65,7 @@ class ImageHistory:
         self._used: dict[str, datetime] = {}
 
     def look(self, images: Iterable[Image], used: frozenset[str], now: datetime) -> tuple[ImageUse, ...]:
-        """Takes note of what is there and what of it is used (keys); gives what is not, in the order in which it should
+        """Takes note of the images and the keys of used ones; returns the unused, in the order in which they should
         go. Pinned images are left out: the runtime wants to keep them."""
         there = {image_key(image): image for image in images}
         self._seen = {key: self._seen.get(key, now) for key in there}
@@ -79,7 +79,7 @@ class ImageHistory:
 
 
 def image_key(image: Image) -> str:
-    """What tells images apart: the id, with the runtime handler where images are kept by handler."""
+    """The key of an image: its id, with the runtime handler where images are kept by handler."""
     return f"{image.id},{image.runtime_handler}" if image.runtime_handler else image.id
 
 

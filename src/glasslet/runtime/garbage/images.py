@@ -1,4 +1,4 @@
-"""Removes images that nobody uses: when their disk gets full, when they are old, when the node needs space.
+"""Removes unused images: when their disk gets full, when they are old, when the node needs space.
 
 Why an image went stands in the agent's record (`glasslet trace --agent --all`) and in the log.
 """
@@ -55,8 +55,8 @@ class ImageCollectionMetrics(Protocol):
 
 
 class InUse(Struct, frozen=True):
-    """Who uses images. `pods`: what the runtime holds. `names`: images that pods mount, in the spec's words.
-    `sandbox_image`: what the runtime makes sandboxes of, "" if it does not tell; raises RuntimeCallError."""
+    """The users of images. `pods`: the observed pods. `names`: images that pods mount, in the spec's words.
+    `sandbox_image`: the image of sandboxes, "" if the runtime does not name it; raises RuntimeCallError."""
 
     synced: asyncio.Event
     pods: Callable[[], Iterable[ObservedPod]]
@@ -165,7 +165,7 @@ class ImageCollector:
             raise ImagesNotCollected(text)
 
     async def _look(self) -> tuple[ImageUse, ...]:
-        """What is unused, in the order in which it should go."""
+        """The unused images, in the order of their removal."""
         images = await self._images.list_images()
         if not self._limits.by_handler:
             images = without_handlers(images)
@@ -176,7 +176,7 @@ class ImageCollector:
     async def _remove_all(
         self, uses: Sequence[ImageUse], reason: str, why: str, *, enough: int | None = None
     ) -> tuple[list[ImageUse], list[RuntimeCallError]]:
-        """Removes in that order until enough bytes are free; gives what is gone, and what went wrong."""
+        """Removes in that order until enough bytes are free; returns the removed images and the errors."""
         gone: list[ImageUse] = []
         errors: list[RuntimeCallError] = []
         for use in uses:
@@ -195,7 +195,7 @@ class ImageCollector:
         return gone, errors
 
     def _taken_meanwhile(self, image: Image) -> bool:
-        """Whether a container of it was made since the look: removing many takes long."""
+        """Whether a container of the image was made since the check: removing many takes long."""
         return image_key(image) in self._used([image], self._in_use.names())
 
     def _used(self, images: Iterable[Image], names: Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Log directories of pods that nobody knows, and links to logs that are gone. All methods block on the disk."""
+"""Log directories of unknown pods, and links to removed logs. All methods block on the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHORTEST_ID = 6
 
 
 class LogFolders:
-    """What is below podLogsDir and /var/log/containers. Names that are not `<namespace>_<pod>_<uid>` are not ours."""
+    """The entries of podLogsDir and /var/log/containers. Names that are not `<namespace>_<pod>_<uid>` are ignored."""
 
     def __init__(self, layout: LogLayout) -> None:
         self._layout = layout
@@ -27,7 +27,7 @@ class LogFolders:
         return frozenset(uid for uid in found if uid is not None)
 
     def remove(self, uids: frozenset[PodUID]) -> tuple[str, ...]:
-        """Removes the directories of these pods; gives their names. What resists is logged and left for next time."""
+        """Removes the directories of these pods; returns their names. A failure is logged and tried again next time."""
         removed = []
         for name in _listed(self._layout.pod_logs_dir):
             if uid_of_folder(name) not in uids:

@@ -1,4 +1,4 @@
-"""Where collections are told: the record, the node's events, and the clock that both go by."""
+"""Where collections are reported: the record, the node's events, and the clock of both."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class DeadContainer(Struct, frozen=True):
 
     @property
     def stop_first(self) -> bool:
-        """Whether nobody knows that it does not run."""
+        """Whether the container may still run."""
         return self.container.phase is ContainerPhase.UNKNOWN
 
 
@@ -78,8 +78,8 @@ def sandboxes_to_remove(pods: Iterable[ObservedPod], *, removable: Removable) ->
 def instances_to_trim(
     pod: ObservedPod, died: ContainerID, *, per_container: int, all_of_them: bool
 ) -> tuple[DeadContainer, ...]:
-    """What goes right after a death: older exited instances of that container beyond max(1, `per_container`), or every
-    exited container of the pod. Without limit (negative) one is kept too, as the Go kubelet does."""
+    """The instances to remove after a death: older exited ones of that container beyond max(1, `per_container`), or
+    every exited container of the pod. Without limit (negative) one is kept too, as the Go kubelet does."""
     exited = [c for c in pod.containers if c.phase is ContainerPhase.EXITED]
     if all_of_them:
         return tuple(DeadContainer(_ref(pod), c) for c in sorted(exited, key=_age))

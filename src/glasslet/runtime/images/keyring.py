@@ -25,7 +25,7 @@ _VERSION_PATHS = ("/v1/", "/v2/")
 
 
 class BadKeyring(ValueError):
-    """A configuration of credentials that cannot be read. The message never holds any of it."""
+    """A configuration of credentials that cannot be read. The message holds no part of the content."""
 
 
 class Keyring(Struct, frozen=True):

@@ -22,7 +22,7 @@ KEPT_SECONDS = 300.0
 
 
 class NodeKeyring:
-    """Credentials from the first file that can be read; looked at again every five minutes."""
+    """Credentials from the first file that can be read; re-read every five minutes."""
 
     def __init__(self, *, paths: Iterable[tuple[str, bool]], clock: Clock) -> None:
         """`paths` in order, each with whether it has the older form."""

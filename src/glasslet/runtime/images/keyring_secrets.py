@@ -49,8 +49,8 @@ class PullCredentials:
         self._events = events
 
     async def matching(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
-        """All that fit, in the order in which they are to be tried; none means an anonymous pull. What cannot be read
-        is told in an event and left out."""
+        """All that fit, in the order of the tries; none means an anonymous pull. A Secret that cannot be read is an
+        event and left out."""
         try:
             repository = parse_image_name(image).repository
         except InvalidImageName:

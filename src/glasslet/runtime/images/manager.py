@@ -259,7 +259,7 @@ class _Asked:
         self.field_path = field_path(pod, container.name)
 
     async def all_auths(self) -> tuple[RegistryAuth, ...]:
-        """What was given, then what plugins give."""
+        """The given credentials, then those of plugins."""
         if self._all is None:
             more = () if self._ask_plugins is None else await self._ask_plugins()
             self._all = (*self._auths, *more)

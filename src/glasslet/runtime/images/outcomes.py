@@ -1,4 +1,4 @@
-"""What asking for an image can end in, and the words for it. Pure."""
+"""Outcomes of making an image present, and their messages. Pure."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PURGE_SECONDS = 900.0
 
 Auths = Mapping[str, RegistryAuth]
 Account = tuple[object, ...]
-"""What an answer depends on beside the image: nothing, the pod's service account, or its token too."""
+"""The scope of an answer beside the image: all pods, the pod's service account, or its token."""
 
 
 class _Entry(Struct, frozen=True):

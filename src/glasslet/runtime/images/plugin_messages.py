@@ -1,4 +1,4 @@
-"""What the agent and a credential provider plugin say to each other (credentialprovider.kubelet.k8s.io). Pure.
+"""Messages between the agent and a credential provider plugin (credentialprovider.kubelet.k8s.io). Pure.
 
 A CredentialProviderRequest goes to the plugin's standard input, a CredentialProviderResponse of the same version comes
 from its standard output. No error here ever holds a part of an answer: it may be a password.
@@ -30,7 +30,7 @@ class PluginFailed(Exception):
 
 
 class PluginQuestion(Struct, frozen=True, kw_only=True):
-    """What a plugin is asked. `image` has neither tag nor digest. `repr` does not show the token."""
+    """The request to a plugin. `image` has neither tag nor digest. `repr` does not show the token."""
 
     image: str
     token: str = ""
@@ -98,8 +98,8 @@ def parse_answer(data: bytes, api_version: str) -> PluginAnswer:
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, OverflowError, RecursionError):
         raise PluginFailed("error decoding credential provider plugin response from stdout") from None
     if response.cache_key_type not in list(CacheKey):
-        told = "credential provider plugin did not return a valid cacheKeyType"
-        raise PluginFailed(f'{told}: "{response.cache_key_type[:100]}", want {", ".join(CacheKey)}')
+        problem = "credential provider plugin did not return a valid cacheKeyType"
+        raise PluginFailed(f'{problem}: "{response.cache_key_type[:100]}", want {", ".join(CacheKey)}')
     return PluginAnswer(
         cache_key=CacheKey(response.cache_key_type),
         cache_seconds=duration,

@@ -1,4 +1,4 @@
-"""Who asks: the service account of a pod, as far as a credential provider plugin wants to know it."""
+"""The service account of a pod, as far as a credential provider plugin wants to know it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class ServiceAccounts(Protocol):
     """Service accounts of pods on this node. Both raise APIError."""
 
     async def account(self, namespace: str, name: str) -> ObjectMeta:
-        """What is known of an account."""
+        """The metadata of an account."""
 
     async def token(self, wanted: TokenFor) -> str:
-        """A token of it that is bound to a pod."""
+        """A token of the account, bound to a pod."""
 
 
 class NotForThisPod(Exception):
-    """The plugin is not to be asked for this pod; the message says why. Nothing is wrong."""
+    """The plugin is not meant for this pod; the message says why. This is no failure."""
 
 
 class PodAccount(Struct, frozen=True, kw_only=True):
@@ -44,13 +44,13 @@ class PodAccount(Struct, frozen=True, kw_only=True):
         return f"PodAccount({self.namespace}/{self.name})"
 
     def cache_key(self, cache_type: str) -> tuple[object, ...]:
-        """What a plugin's answer depends on, by `cacheType`. Holds a hash instead of the token."""
+        """The cache key of a plugin's answer, by `cacheType`. Holds a hash instead of the token."""
         key = (self.namespace, self.name, self.uid, tuple(sorted(self.annotations.items())))
         return (*key, hashlib.sha256(self.token.encode()).hexdigest()) if cache_type == "Token" else key
 
 
 async def pod_account(pod: Pod, wanted: TokenAttributes, accounts: ServiceAccounts | None) -> PodAccount | None:
-    """None for a pod without account that the plugin takes all the same. Raises NotForThisPod, PluginFailed."""
+    """None for a pod without an account, if the plugin serves such pods. Raises NotForThisPod, PluginFailed."""
     namespace, name = pod.metadata.namespace, pod.spec.service_account_name
     if not name:
         if wanted.require_service_account:

@@ -40,7 +40,7 @@ class Process(Protocol):
 
 
 class CredentialPlugin:
-    """One plugin with its cache. Those who ask the same at the same time share one run."""
+    """One plugin with its cache. Equal requests at the same time share one run."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class CredentialPlugin:
             self._cache.put(answer.cache_key, image, account, answer.auths, until)
 
     async def _ask(self, question: PluginQuestion) -> PluginAnswer:
-        """Asks, or waits for the same question of somebody else. If that one is cancelled, the next starts over."""
+        """Runs the plugin, or waits for the run of an equal request. If that is cancelled, the next one runs it."""
         key = (question.image, question.token, tuple(sorted(question.annotations.items())))
         while (other := self._under_way.get(key)) is not None:
             on = f"credential provider {self._provider.name}, asked for {question.image} by another pod"

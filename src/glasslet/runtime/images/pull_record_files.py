@@ -39,7 +39,7 @@ class PullRecordFiles:
         _write(self._pulling, image, encode_intent(image))
 
     def intended(self, image: str) -> bool:
-        """Whether a pull of it was begun and its end never noted."""
+        """Whether a pull of the image began and its end was never recorded."""
         data = _read(f"{self._pulling}/{file_name(image)}")
         return data is not None and decode_intent(data).image == image
 
@@ -62,7 +62,7 @@ class PullRecordFiles:
         _write(self._pulled, record.image_ref, encode_record(record))
 
     def remove(self, image_ref: str) -> None:
-        """The image is gone."""
+        """Drops the record of a removed image."""
         _remove(f"{self._pulled}/{file_name(image_ref)}")
 
     def records(self) -> tuple[PulledRecord, ...]:

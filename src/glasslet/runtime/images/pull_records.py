@@ -1,4 +1,4 @@
-"""What is kept of pulls, so that an image pulled with one pod's credentials is not given to pods without any. Pure.
+"""Records of pulls, so that an image pulled with one pod's credentials is not given to pods without any. Pure.
 
     ImagePullIntent      a pull of this image was begun
     ImagePulledRecord    this image (by the runtime's id) was pulled by this node, with these credentials, by repository
@@ -50,7 +50,7 @@ class PullSecret(_Strict, frozen=True, kw_only=True):
     credential_hash: str = ""
 
     def is_same_object(self, other: PullSecret) -> bool:
-        """Whether both are the same Secret, whatever stands in it."""
+        """Whether both are the same Secret, whatever its content."""
         return (self.uid, self.namespace, self.name) == (other.uid, other.namespace, other.name)
 
 
@@ -63,7 +63,7 @@ class PullServiceAccount(_Strict, frozen=True, kw_only=True):
 
 
 class RecordedCredentials(_Strict, frozen=True, kw_only=True):
-    """What opened the registry for an image. `node_pods_accessible`: every pod of this node may use it."""
+    """The credentials that opened the registry for an image. `node_pods_accessible`: every pod here may use it."""
 
     kubernetes_secrets: tuple[PullSecret, ...] | None = None
     kubernetes_service_accounts: tuple[PullServiceAccount, ...] | None = None
@@ -71,12 +71,12 @@ class RecordedCredentials(_Strict, frozen=True, kw_only=True):
 
     @property
     def secrets(self) -> tuple[PullSecret, ...]:
-        """None is none."""
+        """The Secrets; empty if there are none."""
         return self.kubernetes_secrets or ()
 
     @property
     def accounts(self) -> tuple[PullServiceAccount, ...]:
-        """None is none."""
+        """The service accounts; empty if there are none."""
         return self.kubernetes_service_accounts or ()
 
 
@@ -158,7 +158,7 @@ def credential_hash(auth: RegistryAuth) -> str:
 
 
 def credentials_of(auth: RegistryAuth | None) -> RecordedCredentials:
-    """What a pull with these credentials (None: without any) says about who may use the image."""
+    """The record of a pull with these credentials (None: without any): which pods may use the image."""
     source = auth.source if auth is not None else None
     if auth is None or source is None:
         return RecordedCredentials(node_pods_accessible=True)

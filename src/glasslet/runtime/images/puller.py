@@ -1,4 +1,4 @@
-"""Pulls one image: queue, throttle, every credential in turn; those who want the same share one pull."""
+"""Pulls one image: queue, throttle, every credential in turn. Equal requests share one pull."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from glasslet.runtime.spec import SandboxSpec
 
 
 class PullRequest(Struct, frozen=True, kw_only=True):
-    """What is to be pulled. `sandbox` tells the runtime for whom; `auths` are tried in order, () is anonymous;
-    `handler` is that of the runtime whose image it is to be, "" for all."""
+    """One pull. `sandbox` is the pod's, for the runtime; `auths` are tried in order, () is anonymous; `handler` is the
+    runtime handler that will use the image, "" for all."""
 
     image: str
     auths: tuple[RegistryAuth, ...] = ()
@@ -61,7 +61,7 @@ class Puller:
         self._under_way: dict[tuple[object, ...], asyncio.Future[Pulled | PullFailed | None]] = {}
 
     async def pull(self, request: PullRequest) -> Pulled | PullFailed:
-        """Pulls, or waits for the same pull of somebody else."""
+        """Pulls, or waits for an equal pull that is under way."""
         # Credentials are the same wherever they come from.
         key = (request.image, tuple(replace(auth, source=None) for auth in request.auths), request.handler)
         while True:

@@ -1,4 +1,4 @@
-"""The order of pulls: one at a time, or a few. Everybody who waits can see where they stand."""
+"""The queue of pulls: one at a time, or a few. Each waiting pull shows its place."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     await verification.intend(written); await verification.pulled(written, image.id, auth)     # or .failed(written)
 
 An image that one pod pulled with its credentials is for others only after they proved, by a pull, that theirs open the
-registry too. What was proved is kept on disk. When in doubt the answer is to pull.
+registry too. A proof is kept on disk. In doubt the image is pulled.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ImageLister(Protocol):
 
 
 class IntentNotRecorded(Exception):
-    """A pull must not begin: nobody would know afterwards that its image was pulled with credentials."""
+    """A pull must not begin: there would be no record that its image was pulled with credentials."""
 
 
 class PullVerification:
@@ -120,7 +120,7 @@ class PullVerification:
         async with self._lock:
             repository = _repository(image)
             if repository is not None and not await self._add(image_ref, repository, credentials_of(auth)):
-                # The intent stays: the image still counts as pulled here, for everybody to prove their right to.
+                # The intent stays: the image still counts as pulled here, and every pod has to prove its right to it.
                 return
             await self._end(image)
 
@@ -130,7 +130,7 @@ class PullVerification:
             await self._end(image)
 
     async def prune(self, present: Collection[str], before: datetime) -> None:
-        """Drops records of images (by id) that are gone, if they were not written since."""
+        """Drops records of removed images (by id), if they were not written since."""
         async with self._lock:
             for record in await self._threads.run(self._files.records):
                 if record.image_ref not in present and record.last_updated_time < before.replace(microsecond=0):
@@ -140,7 +140,7 @@ class PullVerification:
         self, record: PulledRecord, repository: str, known: RecordedCredentials, auths: Sequence[RegistryAuth]
     ) -> bool:
         """Whether the pod has what opened the registry before: the same credentials from anywhere, or the same Secret
-        whatever stands in it now, or the same service account."""
+        whatever its content now, or the same service account."""
         few = len(known.secrets) < MANY_SECRETS
         for own in secrets_of(auths):
             verdict = _same(own, known.secrets, few=few)
@@ -183,7 +183,7 @@ class PullVerification:
         self._under_way.pop(image, None)
 
     async def _settle(self) -> None:
-        """Once: what an earlier agent had begun to pull and is there now was pulled, nobody knows with which right."""
+        """Once: an image that an earlier agent began to pull and that is there now was pulled with unknown rights."""
         if self._settled:
             return
         try:
@@ -200,7 +200,7 @@ class PullVerification:
 
 
 def _same(own: PullSecret, known: Sequence[PullSecret], *, few: bool) -> bool | None:
-    """None: no match. Otherwise whether the record should learn of it."""
+    """None: no match. Otherwise whether the record needs an update."""
     for other in known:
         same_hash = bool(other.credential_hash) and own.credential_hash == other.credential_hash
         same_object = own.is_same_object(other)

@@ -20,7 +20,7 @@ class NoLog(Struct, frozen=True):
 
 
 def choose_log(pod_name: str, status: PodStatus, container: str, *, previous: bool = False) -> ContainerID | NoLog:
-    """The instance (its id without the `<runtime>://` in front) whose log answers the question.
+    """The instance (its id without the `<runtime>://` in front) whose log was requested.
 
     A waiting container with an earlier instance gives that one's; `previous` asks for it also while another runs.
     """

@@ -45,7 +45,7 @@ def decoder_for(first_lines: bytes, options: LogOptions) -> Decoder:
 
 
 class _Selection:
-    """What the options let through; knows whether the next piece begins a line."""
+    """The filter of the options; knows whether the next piece begins a line."""
 
     def __init__(self, options: LogOptions) -> None:
         self._since = sort_key(options.since) if options.since is not None else None

@@ -1,4 +1,4 @@
-"""One log file that somebody reads: where to begin, whole lines in big pieces, and whether another took its place.
+"""One log file being read: where to begin, whole lines in big pieces, and whether another file took its place.
 
 All methods block on the disk; `reader.py` calls them in a thread.
 """
@@ -16,7 +16,7 @@ _BLOCK = 64 * 1024
 
 
 class PathState(Enum):
-    """What is at the path of an open log now."""
+    """The state of the path of an open log."""
 
     SAME = auto()
     REPLACED = auto()
@@ -58,7 +58,7 @@ class LogFile:
                 return b"" if length <= _LONGEST_LINE else self.take_rest()
 
     def take_rest(self) -> bytes:
-        """What followed the last newline, given out once."""
+        """The bytes after the last newline, returned once."""
         rest, self.rest = self.rest, b""
         return rest
 

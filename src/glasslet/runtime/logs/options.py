@@ -1,4 +1,4 @@
-"""What part of a log somebody wants to see."""
+"""The requested part of a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LogStream(StrEnum):
 
 
 class LogOptions(Struct, frozen=True, kw_only=True):
-    """Named after PodLogOptions. Nothing given: all of the current log file.
+    """Named after PodLogOptions. The defaults: all of the current log file.
 
     `tail`: lines of the file from its end; `since`: aware, older lines are left out (callers turn sinceSeconds into a
     time); `limit_bytes` counts what is given out, time stamps included."""

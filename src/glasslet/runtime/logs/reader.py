@@ -1,6 +1,6 @@
 """Reads a container's log, from anywhere in it, at the speed of the disk, and on while the container writes.
 
-Only the current file is read: what was rotated away is for log collectors. When the log is rotated while somebody
+Only the current file is read: rotated files are for log collectors. When the log is rotated while a client
 follows it, the old file is read to its end before the new one is opened, so that no line is lost.
 """
 
@@ -33,7 +33,7 @@ async def read_logs(
     running: Callable[[], bool] = lambda: False,
     threads: OwnThreads | None = None,
 ) -> AsyncIterator[bytes]:
-    """What the container wrote, in pieces of up to some 512 KiB.
+    """Yields the container's output, in pieces of up to some 512 KiB.
 
     `running`: whether the container still runs; following ends at the end of the log once it does not. Raises OSError
     (FileNotFoundError: there is no log) and UnknownLogFormat, both before the first piece. `threads`: shared with other
@@ -78,7 +78,7 @@ async def _next_change(watch: DirectoryWatch) -> None:
 class _Reading:
     """One reader's state. `read`, `moved_on` and `open` block.
 
-    A thread goes on when the reader is cancelled, so the file is closed by whoever of the two comes last."""
+    A thread goes on when the reader is cancelled, so the last of the two closes the file."""
 
     def __init__(self, path: str, options: LogOptions, threads: OwnThreads) -> None:
         self.path = path
@@ -122,7 +122,7 @@ class _Reading:
             self._file = None
 
     def read(self) -> bytes | None:
-        """What is to be shown of the next lines (may be empty); None at the end of the file."""
+        """The requested part of the next lines (may be empty); None at the end of the file."""
         assert self._file is not None
         lines = self._file.read_lines()
         return self._show(lines) if lines else None

@@ -1,4 +1,4 @@
-"""What rotating one log means: names, numbers, order. Pure."""
+"""The rules of rotating one log: names, numbers, order. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RotationPolicy(Struct, frozen=True, kw_only=True):
 
 
 class RotationPlan(Struct, frozen=True):
-    """What to do with the rotated files of a log before the current one is rotated: in this order, oldest first."""
+    """The actions on the rotated files of a log before the current one is rotated, oldest first."""
 
     remove: tuple[str, ...]
     compress: tuple[str, ...]
@@ -45,5 +45,5 @@ def plan_rotation(rotated: Iterable[str], max_files: int) -> RotationPlan:
 
 
 def rotated_name(log: str, moment: datetime) -> str:
-    """`0.log` -> `0.log.20260102-030405`; `moment` in the zone whose time is to be shown."""
+    """`0.log` -> `0.log.20260102-030405`; `moment` in the time zone of the name."""
     return f"{log}.{moment.strftime('%Y%m%d-%H%M%S')}"

@@ -36,7 +36,7 @@ class LogReopener(Protocol):
 class LogRotator:
     """Looks at all running containers every interval. `pods` gives what the runtime holds (`ObservedPods.all`).
 
-    Containers that stopped are left alone: they write no more, and an empty last log would help nobody.
+    Logs of stopped containers are left alone: an empty last log would help no reader.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def _sizes(paths: list[str]) -> list[int | None]:
         except FileNotFoundError:
             sizes.append(None)
         except OSError as error:
-            logger.warning("container log cannot be looked at", extra={"path": path, "error": str(error)})
+            logger.warning("container log cannot be checked", extra={"path": path, "error": str(error)})
             sizes.append(0)
     return sizes
 

@@ -1,4 +1,4 @@
-"""Times at the beginning of log lines: RFC 3339 with up to nine digits, in whatever zone the runtime writes. Pure."""
+"""Times at the beginning of log lines: RFC 3339 with up to nine digits, in the time zone of the runtime. Pure."""
 
 from __future__ import annotations
 

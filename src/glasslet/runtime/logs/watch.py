@@ -16,7 +16,7 @@ _WITHOUT_INOTIFY = 0.25
 
 
 class DirectoryWatch:
-    """Wakes whoever waits for a change in one directory. Needs a running loop; `close` it."""
+    """Wakes the readers that wait for a change in one directory. Needs a running loop; `close` it."""
 
     def __init__(self, directory: str) -> None:
         self._changed = asyncio.Event()
@@ -49,7 +49,7 @@ class DirectoryWatch:
             try:
                 os.read(self._descriptor, 65536)
             except BlockingIOError:
-                # Drained already: this call was for a change that has been told.
+                # Drained already: this call was for a change that was reported.
                 return
         self._changed.set()
 

@@ -27,14 +27,14 @@ class StatusPolling(Struct, frozen=True, kw_only=True):
     period: float = 5.0
     """runtime.status_poll"""
     first: float = 0.1
-    """Before the first good answer polls come faster, from this on, doubling: nobody waits 5 s for a runtime that
+    """Before the first good answer polls come faster, from this on, doubling: no pod waits 5 s for a runtime that
     came up just now."""
     down_after: float = 30.0
     """runtime.down_after"""
 
 
 class RuntimeConditions:
-    """What the runtime says of itself. A runtime that answers `RuntimeReady` false, or nothing, does not count."""
+    """The runtime's own conditions. A runtime that answers `RuntimeReady` false, or not at all, is not ready."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPo
 
 
 class ChangeKind(StrEnum):
-    """What happened to a container or sandbox between two reads."""
+    """The kind of a change of a container or sandbox between two reads."""
 
     CONTAINER_STARTED = "container_started"
     CONTAINER_DIED = "container_died"
@@ -39,7 +39,7 @@ class ObservedChange(Struct, frozen=True, kw_only=True):
 
 
 def changes(old: ObservedPod | None, new: ObservedPod | None) -> tuple[ObservedChange, ...]:
-    """Sandboxes first, then containers; what is gone comes last. None: the runtime knew nothing of the pod.
+    """Sandboxes first, then containers; removed ones come last. None: the runtime held nothing of the pod.
 
     A container that ran and died between two reads gives one change, its death: the state in between was never seen.
     """

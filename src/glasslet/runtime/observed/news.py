@@ -26,19 +26,19 @@ def is_news(hint: RuntimeHint, pod: ObservedPod | None) -> bool:
 
 
 def told_container(hint: RuntimeHint, pod: ObservedPod | None) -> ContainerID | None:
-    """The known container that started or ended, if that is all the hint tells: reading it alone will do."""
+    """The known container that started or ended, if the hint is only about that: then it alone is read."""
     if pod is None or hint.kind not in ("container_started", "container_stopped"):
         return None
     return next((container.id for container in pod.containers if container.id == hint.id), None)
 
 
 def further(one: RuntimeHint, other: RuntimeHint) -> RuntimeHint:
-    """Of two hints of one id the one that tells of the later step."""
+    """Of two hints of one id the later in the container's life."""
     return max(one, other, key=lambda hint: _STEPS.get(hint.kind.rpartition("_")[2], 0))
 
 
 def is_over(hint: RuntimeHint) -> bool:
-    """Whether it tells the end of something. The end of what nobody knows leaves nothing to be found."""
+    """Whether the hint reports an end. After the end of an unknown object there is nothing to read."""
     return _STEPS.get(hint.kind.rpartition("_")[2], 0) >= _STEPS["stopped"]
 
 

@@ -1,4 +1,4 @@
-"""Hints about what our own calls are changing just now: they wait, because whoever makes the change reads it back.
+"""Hints about objects that the agent's own calls are changing. They wait, as the caller reads the change back.
 
 Two kinds. Of a known id that an own call is changing, the furthest hint is kept until the change is over. An id that
 nobody knows is mostly what an own call is just making: the call tells the id only when it returns, and the hints about
@@ -59,7 +59,7 @@ class OwnChanges:
         self._kept[subject] = further(self._kept.get(subject, hint), hint)
 
     def meet(self, hint: RuntimeHint, subject: str) -> None:
-        """Takes a hint about an id that nobody knows. The end of what nobody makes leaves nothing to be found."""
+        """Takes a hint about an unknown id. After an end that no own call makes there is nothing to read."""
         if (known := self._strangers.get(subject)) is not None:
             self._strangers[subject] = further(known[0], hint), known[1]
         elif not is_over(hint) or self.may_make(hint.uid):

@@ -20,7 +20,7 @@ Part = ObservedSandbox | ObservedContainer
 
 
 class PartRead(Struct, frozen=True):
-    """What a read of one id gave; `part` None: it is gone."""
+    """The result of reading one id; `part` None: it does not exist."""
 
     number: int
     id: str
@@ -65,7 +65,7 @@ class _Books:
 
 
 class ReadOrder:
-    """Numbers reads and tells which of them knows best."""
+    """Numbers the reads and decides which of them is the newest."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

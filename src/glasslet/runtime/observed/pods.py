@@ -2,10 +2,10 @@
 
 Three things make it look: a component that just changed something and asks (`refresh` for the whole pod, or only for
 the one sandbox or container that the change was about), a hint of the runtime (a read of that pod, a moment later,
-unless what it tells is known already), and a full list as safety net. The list carries ids and states only; details are
-read of those pods that it shows to differ. Nothing else is remembered, so a new agent is right after its first list.
+unless its news is known already), and a full list as safety net. The list carries ids and states only; details are read
+of those pods that it shows to differ. No other memory is kept, so a new agent is right after its first list.
 
-A read that hangs holds its own pod and nobody else: reads of different pods are independent, and the places for
+A read that hangs holds its own pod and no other: reads of different pods are independent, and the places for
 background reads are given back by those that take long.
 """
 
@@ -123,7 +123,7 @@ class ObservedPods:
         return tuple(self._pods.values())
 
     def settled(self, uid: PodUID) -> bool:
-        """Whether `get(uid)` can be taken for the truth: all were listed once, and no needed read of it is missing."""
+        """Whether `get(uid)` is current: all pods were listed once, and no needed read of this one is missing."""
         return self.synced.is_set() and uid not in self._unread
 
     async def refresh(self, uid: PodUID) -> ObservedPod | None:
@@ -148,7 +148,7 @@ class ObservedPods:
     @contextmanager
     def changing(self, uid: PodUID, *ids: str) -> Iterator[None]:
         """While the body makes something of this pod, or changes what has these ids, and reads it back. Hints about
-        that wait for its end. A body that fails leaves the pod unsettled until it is read: who knows what was done."""
+        that wait for its end. A body that fails leaves the pod unsettled until it is read: the change may be made."""
         try:
             with self._own.changing(uid, ids):
                 yield
@@ -200,7 +200,7 @@ class ObservedPods:
                 self._relist_due_now()
         elif is_news(hint, known := self._pods.get(uid)):
             if self._alone.get(uid) == hint:
-                return  # just being looked at
+                return  # being read
             container = told_container(hint, known)
             if known is None or container is None or uid in self._unread or self._group is None:
                 self._reread(uid, delay=self._periods.settle)
@@ -220,7 +220,7 @@ class ObservedPods:
         self._relist_due.set()
 
     def _on_hints_alive(self, alive: bool) -> None:
-        # Either way something may have happened that nobody told us of.
+        # Either way a change may have happened without a hint.
         self._relist_due_now()
         logger.info("runtime hints", extra={"alive": alive})
 
@@ -234,7 +234,7 @@ class ObservedPods:
                 async with asyncio.timeout(periods.relist if relaxed else periods.relist_without_hints):
                     await self._relist_due.wait()
             except TimeoutError:
-                continue  # nobody asked: it is time for one all the same
+                continue  # the period is over
             # A crowd of hints that ask for a list gets one, not one each.
             await asyncio.sleep(periods.settle)
 
@@ -293,7 +293,7 @@ class ObservedPods:
         await self._reads.idle(uid)
         self._reading.discard(uid)
         if uid not in self._unread:
-            return  # somebody read it meanwhile
+            return  # it was read meanwhile
         try:
             with self._scope(uid):
                 async with self._gate.enter():
@@ -310,13 +310,13 @@ class ObservedPods:
             logger.exception("reading a pod from the runtime failed", extra={"pod_uid": uid})
 
     async def _read_alone(self, pod: PodRef, container: ContainerID, hint: RuntimeHint) -> None:
-        """Reads the only thing that a hint told of. Where that is not enough, the whole pod is read."""
+        """Reads the one container of a hint. Where that is not enough, the whole pod is read."""
         marked = self._unread[pod.uid]
         try:
             with working_for(pod):
                 async with self._gate.enter():
                     if pod.uid in self._reading:
-                        return  # more was told of the pod: what happened to its container is half of the truth
+                        return  # there are more hints: the whole pod is read
                     known = await self.refresh_container(pod, container)
         except RuntimeCallError as error:
             logger.info("container could not be read alone", extra={"pod_uid": pod.uid, "error": str(error)})

@@ -1,11 +1,11 @@
-"""Which read of a pod answers whom.
+"""Reads of pods, shared by their callers.
 
-Whoever asks for a pod wants to see at least what was true when they asked: a read that began earlier may have missed
-their own change. So at most one read of a pod is under way and at most one more is wanted after it; all who asked since
-the first one began share the second. The first of them does the read in its own task (so that the call is recorded as
-its own wait), and when that task is cancelled, the next one takes over.
+A caller needs at least the state at the time of its call: a read that began earlier may have missed its own change. So
+at most one read of a pod is under way and at most one more is wanted after it; all callers since the first one began
+share the second. The first of them does the read in its own task (so that the call is recorded as its own wait); when
+that task is cancelled, the next one takes over.
 
-Different pods know nothing of each other here: a read that hangs holds only its own pod's askers.
+Pods are independent of each other: a read that hangs holds only the callers for its own pod.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PodReads:
         self._slots: dict[PodUID, _Slot] = {}
 
     def pending(self, uid: PodUID) -> bool:
-        """Whether somebody waits for a read of this pod that has not begun yet."""
+        """Whether a caller waits for a read of this pod that has not begun yet."""
         slot = self._slots.get(uid)
         return slot is not None and slot.wanted > slot.began
 
@@ -79,7 +79,7 @@ class PodReads:
     async def _lead(self, uid: PodUID, slot: _Slot) -> None:
         slot.under_way = asyncio.get_running_loop().create_future()
         try:
-            # Who asks in this same turn of the loop has nothing newer to see than this read will.
+            # Callers of this same turn of the loop can share this read.
             await asyncio.sleep(0)
             slot.began += 1
             error: RuntimeCallError | None = None

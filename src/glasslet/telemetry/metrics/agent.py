@@ -62,12 +62,12 @@ def _declare_build_info(registry: MetricRegistry) -> None:
         "minor": minor,
         "platform": f"linux/{_MACHINES.get(machine, machine)}",
     }
-    build = registry.gauge("kubernetes_build_info", "What is running here; always 1.", tuple(info))
+    build = registry.gauge("kubernetes_build_info", "The version that runs here; always 1.", tuple(info))
     build.labels(*info.values()).set(1)
 
 
 class ProcessCollector:
-    """`process_*`, read from /proc when somebody scrapes; names and types as in all Prometheus client libraries."""
+    """`process_*`, read from /proc at each scrape; names and types as in all Prometheus client libraries."""
 
     def __init__(self, proc: str = "/proc") -> None:
         self._proc = proc
@@ -75,7 +75,7 @@ class ProcessCollector:
         self._page = os.sysconf("SC_PAGE_SIZE")
 
     def collect(self) -> Iterable[Metric]:
-        """The families; one whose file cannot be read is left out."""
+        """The metric families; one whose file cannot be read is left out."""
         try:
             yield from self._from_stat()
             yield _plain("process_open_fds", "Open file descriptors.", len(os.listdir(f"{self._proc}/self/fd")))

@@ -11,7 +11,7 @@ SIZE_BUCKETS = (64.0, 256.0, 512.0, 1024.0, *(float(4096 * 4**i) for i in range(
 
 
 class _Exchange(NamedTuple):
-    """What requests of one verb to one host are observed in."""
+    """The metrics of requests of one verb to one host."""
 
     limited: Any
     sent: Any

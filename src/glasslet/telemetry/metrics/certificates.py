@@ -43,7 +43,7 @@ class ClientCertificateMetrics:
         self._failures.inc()
 
     def replaced(self, age_seconds: float) -> None:
-        """Nothing is counted for client certificates."""
+        """Does nothing: client certificates have no such metric."""
 
 
 class ServingCertificateMetrics:
@@ -78,7 +78,7 @@ class ServingCertificateMetrics:
 
 
 class ReviewFamilies:
-    """`apiserver_delegated_*`: questions to the API server about who asks and what they may. `code`: the HTTP code, or
+    """`apiserver_delegated_*`: token and access reviews at the API server. `code`: the HTTP code, or
     `<error>` without an answer."""
 
     def __init__(self, registry: MetricRegistry) -> None:

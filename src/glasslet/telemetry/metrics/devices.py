@@ -1,4 +1,4 @@
-"""Device plugins, and the calls of those who ask which pod has which devices."""
+"""Metrics of device plugins and of the pod resources API."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ class LoopMetrics:
 
     def __init__(self, registry: MetricRegistry) -> None:
         self._late = registry.histogram(
-            "glasslet_loop_lateness_seconds", "Seconds by which the event loop was late, looked at once a second."
+            "glasslet_loop_lateness_seconds", "Seconds by which the event loop was late, measured once a second."
         )
 
     def late(self, seconds: float) -> None:
-        """One look."""
+        """One measurement."""
         self._late.observe(seconds)

@@ -17,7 +17,7 @@ LONG_RUNNING = frozenset(("exec", "attach", "debug"))
 
 @dataclass(frozen=True, slots=True)
 class RequestKind:
-    """What a request is counted under. `path`: the bucket it falls in; `server_type`: readonly or readwrite."""
+    """The labels of a request. `path`: its bucket; `server_type`: readonly or readwrite."""
 
     method: str
     path: str

@@ -58,7 +58,7 @@ class NodeStartMetrics:
         self._registration.set(self._created_at - tried)
 
     def ready(self) -> None:
-        """The API server was told that the node is ready."""
+        """The API server has a status with the node ready."""
         if self._created_at is None or self._done:
             return
         self._done = True

@@ -19,7 +19,7 @@ CONTAINER_STATES = ("created", "exited", "running", "unknown")
 
 
 class PodWork(StrEnum):
-    """What a pod worker did in one step (label `operation_type`)."""
+    """The work of a pod worker in one sync (label `operation_type`)."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -73,7 +73,7 @@ class PodStartMetrics:
 
 
 class PodWorkerMetrics:
-    """What pod workers and container starts did."""
+    """Metrics of pod workers and container starts."""
 
     def __init__(self, registry: MetricRegistry) -> None:
         self._work = registry.histogram(
@@ -107,10 +107,10 @@ class PodWorkerMetrics:
             "kubelet_restarted_pods_total", "Pods that came again under the same UID.", ("static",)
         )
         self._orphans = registry.counter(
-            "kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and nobody wanted."
+            "kubelet_orphaned_runtime_pods_total", "Pods that the runtime had and no source wanted."
         )
         self._folders = registry.gauge(
-            "kubelet_orphan_pod_cleaned_volumes", "Folders of pods that nobody wants, at the last look."
+            "kubelet_orphan_pod_cleaned_volumes", "Folders of pods that no source wants, at the last check."
         )
         self._folders_left = registry.gauge(
             "kubelet_orphan_pod_cleaned_volumes_errors", "Those of them that could not be removed so far."
@@ -171,12 +171,12 @@ class PodWorkerMetrics:
         self._restarted.labels("true" if static else "").inc()
 
     def folders_swept(self, found: int, left: int) -> None:
-        """There was a look for folders of pods that nobody wants; `left` were found before."""
+        """A search for folders of pods that no source wants ended: `found` at its start, `left` at its end."""
         self._folders.set(found)
         self._folders_left.set(left)
 
     def orphan_found(self) -> None:
-        """The runtime has a pod that nobody wants."""
+        """The runtime has a pod that no source wants."""
         self._orphans.inc()
 
     def hook_fell_back(self) -> None:
@@ -246,7 +246,7 @@ WORKING_LABELS = tuple(
 
 
 class PodCountCollector:
-    """Reads the counts when somebody scrapes, instead of keeping gauges up to date all the time."""
+    """Reads the counts at each scrape, instead of keeping gauges up to date all the time."""
 
     def __init__(self, counts: Callable[[], PodCounts]) -> None:
         self._counts = counts

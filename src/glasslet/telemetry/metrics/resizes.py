@@ -28,7 +28,7 @@ class ResizeFamilies:
     def __init__(self, registry: MetricRegistry) -> None:
         self._requested = registry.counter(
             "kubelet_container_requested_resizes_total",
-            "Requests and limits of running containers that somebody wants changed.",
+            "Requested changes of requests and limits of running containers.",
             ("resource", "requirement", "operation"),
         )
         self._infeasible = registry.counter(

@@ -1,4 +1,4 @@
-"""Calls to the container runtime, and the relists that keep the picture of it fresh."""
+"""Metrics of calls to the container runtime and of relists."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class PLEGMetrics:
         )
         self._last_seen = registry.gauge("kubelet_pleg_last_seen_seconds", "Unix time of the last full relist.")
         self._discarded = registry.counter(
-            "kubelet_pleg_discard_events", "Changes that were dropped because nobody took them in time."
+            "kubelet_pleg_discard_events", "Changes that were dropped because a subscriber failed."
         )
         self._connected = registry.counter(
             "kubelet_evented_pleg_connection_success_count", "Streams of runtime events that were opened."

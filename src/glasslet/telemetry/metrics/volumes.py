@@ -1,4 +1,4 @@
-"""Figures of volumes: operations as they happen; how many there are and how full, read when somebody scrapes."""
+"""Metrics of volumes: operations as they happen; counts and usage at each scrape."""
 
 from __future__ import annotations
 
