@@ -223,7 +223,7 @@ def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
     foreground.send_signal(signal.SIGINT)
     out, _ = foreground.communicate(timeout=120)
     assert foreground.returncode == 0
-    assert b"its pods run on" in out
+    assert b"its pods keep running" in out
     machine.up()
     assert machine.main_container("stays")["id"] == container
 
@@ -232,7 +232,7 @@ def test_a_file_that_joins_a_followed_folder_starts_its_pod(machine: Machine) ->
     machine.up(str(machine.pods))
     (machine.pods / "later.yaml").write_text(STAYS.replace("stays", "later"))
     up = machine.up(str(machine.pods))
-    assert b"runs already" in up.stdout
+    assert b"already runs" in up.stdout
     eventually(lambda: [pod["isReady"] for pod in machine.rows("later")] == [True])
     assert machine.run("down", "--state", str(machine.state.path), str(machine.pods / "later.yaml")).returncode == 0
     eventually(lambda: not machine.rows("later"))
