@@ -2,7 +2,7 @@
 
 The first restart is immediate; then each waits longer, counted from the end of the newest instance. A container that
 ran longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh
-entry. In memory only: a restarted agent has forgotten it, as upstream's has.
+entry. Kept in memory only: as upstream's, a restarted agent starts over.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def back_off_limits(*, reduced_decay: bool = False, node_maximum: float | None =
 
 
 class BackOffKey(Struct, frozen=True, kw_only=True):
-    """Which container, as far as a change of it starts the back-off over."""
+    """A container, by what starts its back-off over when it changes."""
 
     container: str
     image: str

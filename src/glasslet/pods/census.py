@@ -1,4 +1,4 @@
-"""The pods of this node that have a worker: which there are, and where each is in its life.
+"""The pods of this node that have a worker, and the life-cycle state of each.
 
 Built before the workers, which enter and leave; everything else only reads. "Active" is answered here and nowhere else.
 """
@@ -69,7 +69,7 @@ class PodCensus:
         return uid in self._workers
 
     def lifecycle(self, uid: PodUID) -> State | None:
-        """Where the pod is in its life; None if it has no worker."""
+        """The life-cycle state of the pod; None if it has no worker."""
         worker = self._workers.get(uid)
         return worker.state if worker is not None else None
 

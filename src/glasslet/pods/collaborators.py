@@ -1,4 +1,4 @@
-"""What pod workers need from others, as narrow protocols. `daemon.py` hands in the real ones, tests fakes."""
+"""Narrow protocols of everything that pod workers need from other rooms."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from glasslet.runtime.spec import ContainerDevices, SandboxSpec
 
 
 class Observed(Protocol):
-    """What the runtime holds (`runtime.observed`)."""
+    """The observed pods (`runtime.observed`)."""
 
     synced: asyncio.Event
 
     def get(self, uid: PodUID) -> ObservedPod | None: ...
     def all(self) -> tuple[ObservedPod, ...]: ...
     def settled(self, uid: PodUID) -> bool:
-        """Whether `get(uid)` can be taken for the truth."""
+        """Whether `get(uid)` is up to date."""
 
     async def refresh(self, uid: PodUID) -> ObservedPod | None:
         """A read that began after this call. Raises RuntimeCallError."""
 
     async def refresh_sandbox(self, pod: PodRef, sandbox: SandboxID) -> ObservedPod | None:
-        """The same for one sandbox; the rest of the pod as known. Raises RuntimeCallError."""
+        """Reads one sandbox; the rest of the pod stays as known. Raises RuntimeCallError."""
 
     async def refresh_container(
         self, pod: PodRef, container: ContainerID, sandbox: SandboxID | None = None
     ) -> ObservedPod | None:
-        """The same for one container, which lives in that sandbox, if it is known. Raises RuntimeCallError."""
+        """Reads one container, which runs in that sandbox, if it is known. Raises RuntimeCallError."""
 
     def changing(self, uid: PodUID, *ids: str) -> AbstractContextManager[None]:
         """While the body makes something of this pod in the runtime, or changes these ids, and reads it back."""
@@ -52,8 +52,8 @@ class Observed(Protocol):
     ) -> Callable[[], None]: ...
 
 
-class ImageProblem(Protocol):
-    """Why there is no image: what the API shows as waiting reason and message."""
+class ImageUnavailable(Protocol):
+    """The reason why there is no image: waiting reason and message in the API."""
 
     @property
     def reason(self) -> str: ...
@@ -61,7 +61,7 @@ class ImageProblem(Protocol):
     def message(self) -> str: ...
     @property
     def retry_at(self) -> float | None:
-        """Loop time from which on asking again makes sense; None: not by itself."""
+        """Loop time of the next try; None: not without news."""
 
 
 class Images(Protocol):
@@ -75,7 +75,7 @@ class Images(Protocol):
         sandbox: SandboxSpec | None,
         auths: tuple[RegistryAuth, ...],
         ask_plugins: Callable[[], Awaitable[tuple[RegistryAuth, ...]]],
-    ) -> Image | ImageProblem: ...
+    ) -> Image | ImageUnavailable: ...
 
 
 class SubPaths(Protocol):
@@ -84,11 +84,11 @@ class SubPaths(Protocol):
     async def bind_sub_paths(
         self, ref: PodRef, container: str, volumes: Mapping[str, MountedVolume], wanted: Iterable[SubPath]
     ) -> Mapping[int, str]:
-        """Where each part is, by the mount's position in the container; one that failed is left out."""
+        """The path of each part, by the mount's position in the container; one that failed is left out."""
 
 
-class Volumes(SubPaths, Protocol):
-    """Mounts what a pod asks for (`volumes`)."""
+class PodVolumes(SubPaths, Protocol):
+    """Mounts a pod's volumes (`volumes`)."""
 
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
         """All volumes by name. Raises VolumeNotReady."""
@@ -101,13 +101,13 @@ class Volumes(SubPaths, Protocol):
 
 
 class ConfigurationData(Protocol):
-    """What pods take from objects of the API server: ConfigMaps, Secrets, services."""
+    """Data that pods take from objects of the API server: ConfigMaps, Secrets, services."""
 
     def register(self, pod: Pod) -> None:
         """The pod needs what it names from now on; again and again is fine."""
 
     def forget(self, ref: PodRef) -> None:
-        """The pod needs nothing any more."""
+        """The pod needs no data any more."""
 
     async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
         """The part of the container's environment that is not in the pod. Raises ConfigError."""
@@ -120,7 +120,7 @@ class ConfigurationData(Protocol):
         starts processes."""
 
 
-class PodFiles(Protocol):
+class FilesOfPods(Protocol):
     """Directories and files of a pod on this node (`host.pod_files`). All raise OSError."""
 
     async def prepare(self, pod: Pod) -> None:
@@ -138,7 +138,7 @@ class PodFiles(Protocol):
         """Makes a fresh termination log; its path, "" where the container has none."""
 
     async def termination_message(self, pod: Pod, container: Container, instance: ObservedContainer) -> str:
-        """What an exited instance left as its last words."""
+        """The termination message of an exited instance."""
 
     def last_attempt(self, ref: PodRef, container: str) -> int | None:
         """The highest attempt that has a log, None without any."""
@@ -185,13 +185,13 @@ class Devices(Protocol):
     """Devices of device plugins (`devices`)."""
 
     async def allocate(self, pod: Pod) -> Rejected | None:
-        """What the pod was admitted with; may wait long for a plugin. A refusal is final."""
+        """Allocates the devices that the pod was admitted with; may wait long for a plugin. A refusal is final."""
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
         """Before a container is created: what it is given for its devices. Raises DeviceProblem."""
 
 
-class EventSink(Protocol):
+class PodEventSink(Protocol):
     """Takes events for the API (`kubeapi`); without an API server they are logged. Never blocks, never raises."""
 
     def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None:
@@ -222,7 +222,7 @@ class StatusFollower(Protocol):
 
 
 ProbeOutcomes = Callable[[PodRef], Mapping[ContainerID, ProbeOutcome]]
-"""What the probes of a pod say now, by container instance."""
+"""The newest probe results of a pod, by container instance."""
 
 NORMAL = "Normal"
 WARNING = "Warning"

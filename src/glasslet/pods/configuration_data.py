@@ -1,4 +1,4 @@
-"""Where pods take configuration data and credentials from: the API server, or without one the pod and node alone."""
+"""Configuration data and credentials of pods: from the API server, or without one from the pod and the node alone."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class StandaloneData:
         self._plugins = plugins
 
     def register(self, pod: Pod) -> None:
-        """Nothing is kept for anybody."""
+        """There is nothing to keep."""
 
     def forget(self, ref: PodRef) -> None:
-        """Nothing was kept."""
+        """There is nothing to drop."""
 
     async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
-        """Nothing can be resolved; what needs it is refused where it is used."""
+        """Nothing can be resolved. A container that needs it is refused where it is created."""
         return UNRESOLVED
 
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:

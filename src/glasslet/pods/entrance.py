@@ -1,4 +1,4 @@
-"""What lies before a pod's first step: admission, its turn among pods of one name, room on the node, its devices."""
+"""The way of a pod to its first step: admission, its turn among pods of one name, room on the node, its devices."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class Victim:
 
 
 async def wait_for_room(victims: Sequence[Victim], report: Reporting) -> None:
-    """Returns when all have stopped, or had one and a half times their grace (10 s at least): who resists goes on being
-    stopped, but the critical pod starts."""
+    """Returns when all have stopped, or had one and a half times their grace (10 s at least). A pod that resists
+    goes on being stopped, but the critical pod starts."""
     deadline = report.clock.monotonic() + max((_patience(one) for one in victims), default=0.0)
     for victim in victims:
         try:
@@ -140,7 +140,7 @@ def _patience(victim: Victim) -> float:
 
 
 class NameQueue:
-    """Who of the static pods of one name may run. API pods never wait."""
+    """The static pods of each name, in the order in which they run. API pods never wait."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -166,7 +166,7 @@ class NameQueue:
         self._moved = asyncio.Event()
 
     def predecessor(self, pod: Pod) -> PodUID | None:
-        """Whose end the pod waits for; None: it is its turn."""
+        """The pod whose end this one waits for; None: it is its turn."""
         line = self._lines.get(_full_name(pod))
         return line[0] if line and pod.metadata.uid in line and line[0] != pod.metadata.uid else None
 
@@ -182,7 +182,7 @@ def _full_name(pod: Pod) -> tuple[str, str]:
 
 
 def reject(ref: PodRef, refusal: Rejected, report: Reporting) -> Kill:
-    """Tells of the refusal; the pod's worker is to take the kill."""
+    """Reports the refusal; the pod's worker takes the kill."""
     report.recorder.decided("rejected", reason=refusal.reason, message=refusal.message)
     report.events(ref, WARNING, refusal.reason, refusal.message)
     message = f"Pod was rejected: {refusal.message}"

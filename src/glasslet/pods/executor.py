@@ -1,6 +1,6 @@
 """Runs the actions of a plan: kills together, starts together where no postStart hook forbids it, the rest in order.
 
-A failure keeps back what depends on it and nothing else. Cancelling leaves everything where it is.
+A failure keeps back what depends on it and nothing else. Cancelling changes nothing that was done.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from glasslet.runtime.errors import RuntimeCallError
 
 
 class Verbs:
-    """What can be done to a pod: one object per verb."""
+    """The verbs of a pod's work, one object each."""
 
     def __init__(
         self,

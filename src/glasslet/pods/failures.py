@@ -1,4 +1,4 @@
-"""How a step of a pod's work fails, when it is tried again, and what the API shows meanwhile."""
+"""Failures of a step of a pod's work: when it is tried again, and what the API shows meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a pod is in its life. Pure: no clock, no runtime, no tasks.
+"""The life cycle of a pod. Pure: no clock, no runtime, no tasks.
 
             StopRequested / RanToCompletion      ContainersStopped          CleanedUp
     Syncing ─────────────────────────────▶ Terminating ─────────▶ Terminated ─────────▶ Finished
@@ -33,14 +33,14 @@ class Terminating(Struct, frozen=True, kw_only=True):
 
 
 class Terminated(Struct, frozen=True, kw_only=True):
-    """No container runs or ever will; volumes and cgroup are being given back."""
+    """No container runs or will run; volumes and cgroup are being removed."""
 
     verdict: StatusOverride | None = None
     removed: bool = False
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """Nothing of the pod is in use any more."""
+    """The pod uses nothing of the node any more."""
 
     verdict: StatusOverride | None = None
     removed: bool = False
@@ -50,7 +50,7 @@ State = Syncing | Terminating | Terminated | Finished
 
 
 class StopRequested(Struct, frozen=True, kw_only=True):
-    """A source deleted or removed the pod, or somebody killed it. `grace`: seconds, already at least the minimum."""
+    """A source deleted or removed the pod, or it was killed. `grace`: seconds, at least the minimum."""
 
     grace: int
     verdict: StatusOverride | None = None
@@ -68,7 +68,7 @@ class ContainersStopped(Struct, frozen=True, kw_only=True):
 
 
 class CleanedUp(Struct, frozen=True, kw_only=True):
-    """Volumes are torn down, the cgroup is gone."""
+    """Volumes are unmounted, the cgroup is removed."""
 
 
 Event = StopRequested | RanToCompletion | ContainersStopped | CleanedUp

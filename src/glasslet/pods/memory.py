@@ -1,4 +1,4 @@
-"""What is remembered of one pod between the steps of its worker."""
+"""The memory of one pod between the steps of its worker."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from glasslet.runtime.spec import SandboxSpec
 
 @dataclass(slots=True)
 class PodMemory:
-    """What is known of a pod beyond what the runtime tells. All of it may be lost: a restarted agent begins without."""
+    """What the agent knows of a pod beyond the runtime. All of it may be lost: a restarted agent begins without."""
 
     pod: Pod
     known: bool = False
-    """The runtime was asked what it holds of the pod since this worker began."""
+    """The pod was read from the runtime since this worker began."""
     volumes: Mapping[str, MountedVolume] | None = None
     """None: not prepared."""
     refreshed_at: float | None = None

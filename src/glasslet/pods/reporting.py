@@ -1,4 +1,4 @@
-"""Where pods' work is told: the record, the API's events, the metrics, and the clock that all go by."""
+"""Reports the work on pods: record, events of the API, metrics, and the clock that all use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
-from glasslet.pods.collaborators import EventSink, NodeEventSink
+from glasslet.pods.collaborators import NodeEventSink, PodEventSink
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import Station
 from glasslet.telemetry.metrics.pods import PodWork
@@ -30,7 +30,7 @@ class WorkMetrics(Protocol):
     def sleep_cut(self) -> None: ...
 
 
-class StartMetrics(Protocol):
+class StartDurations(Protocol):
     """`kubelet_pod_start_*`."""
 
     def running(self, seconds: float) -> None: ...
@@ -71,12 +71,12 @@ class Reporting:
     """Passed to every verb."""
 
     recorder: Recorder
-    events: EventSink
+    events: PodEventSink
     clock: Clock
     work: WorkMetrics
-    starts: StartMetrics
+    starts: StartDurations
     node_events: NodeEventSink = lambda type_, reason, message: None
-    """What of a pod's trouble is the node's."""
+    """Takes events about the node that a pod's work gives rise to."""
     stop_at: StopAt | None = None
     """None: no pod is held at any station."""
 

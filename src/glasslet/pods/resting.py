@@ -1,4 +1,4 @@
-"""How a pod's worker waits between its steps, and how others see that it does."""
+"""The rests of a pod's worker between its steps, and the waits that are shown meanwhile."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from glasslet.pods.failures import StepFailed, pause_after
 from glasslet.pods.planner import PlannedWait
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.updates import Ask
+from glasslet.pods.updates import Mail
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
 
 SHORTEST_REST = 0.001
-"""Seconds. Wall time is coarser than the loop's: what is due "now" may be a microsecond away, again and again."""
+"""Seconds. Wall time is coarser than the loop's: a moment that is due "now" may stay a microsecond away."""
 
 
 class Resting:
     """One worker's rests. Mail ends each of them."""
 
-    def __init__(self, *, pod: PodRef, mail: Mailbox[Ask], report: Reporting, settings: WorkerSettings) -> None:
+    def __init__(self, *, pod: PodRef, mail: Mailbox[Mail], report: Reporting, settings: WorkerSettings) -> None:
         self.rests = False
-        """The worker waits for news, a moment, or the end of a pause, and does nothing."""
+        """The worker waits for mail, a moment or the end of a pause."""
         self.waits = WaitBoard(report.recorder)
-        """What the pod waits for meanwhile."""
+        """The waits of the pod meanwhile."""
         self._pod = pod
         self._mail = mail
         self._clock = report.clock
@@ -48,8 +48,8 @@ class Resting:
         """The worker went on."""
         self._moved_at = self._clock.monotonic()
 
-    def begin_anew(self) -> None:
-        """The pod came into another state: what failed and what was waited for before does not count any more."""
+    def start_over(self) -> None:
+        """The pod entered another state: earlier failures and waits do not count any more."""
         self._failures = 0
         self.waits.clear()
 
@@ -61,7 +61,7 @@ class Resting:
         return min(pause, max((moment - self._clock.now()).total_seconds(), SHORTEST_REST))
 
     async def rest(self, seconds: float | None) -> None:
-        """Until there is mail, or for so long."""
+        """Waits for mail, for so many seconds at most."""
         self.rests = True
         try:
             await self._mail.wait(seconds)
@@ -69,7 +69,7 @@ class Resting:
             self.rests = False
 
     async def pause(self, failure: StepFailed) -> None:
-        """After a failure on the way out: the more of them in a row, the longer."""
+        """Pauses after a failure of the teardown: the more of them in a row, the longer."""
         self._failures += 1
         logger.warning("pod step failed", extra={"pod": str(self._pod), "why": failure.why})
         pause = pause_after(failure.retry, failures=self._failures, settings=self._settings)
@@ -90,8 +90,8 @@ class WaitBoard:
     def show(self, waits: Iterable[PlannedWait]) -> None:
         """From now on the pod waits for exactly these."""
         wanted = dict.fromkeys(waits)
-        for gone in [wait for wait in self._open if wait not in wanted]:
-            self._open.pop(gone).close()
+        for over in [wait for wait in self._open if wait not in wanted]:
+            self._open.pop(over).close()
         for wait in wanted:
             if wait not in self._open:
                 stack = ExitStack()
@@ -101,5 +101,5 @@ class WaitBoard:
                 self._open[wait] = stack
 
     def clear(self) -> None:
-        """The pod waits for nothing of that kind."""
+        """The pod waits for none of them any more."""
         self.show(())

@@ -1,4 +1,4 @@
-"""Which handler of the runtime a pod runs under (runtimeClassName), and the ids that the pod gets there (hostUsers)."""
+"""The runtime handler that a pod runs under (runtimeClassName), and the ids that it gets there (hostUsers)."""
 
 from __future__ import annotations
 

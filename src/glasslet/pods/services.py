@@ -13,12 +13,12 @@ from glasslet.pods.collaborators import (
     Cgroups,
     ConfigurationData,
     Devices,
+    FilesOfPods,
     Images,
     Observed,
-    PodFiles,
+    PodVolumes,
     ProbeOutcomes,
     RuntimeHandlers,
-    Volumes,
 )
 from glasslet.pods.executor import Executor, Verbs
 from glasslet.pods.reporting import Reporting
@@ -59,8 +59,8 @@ class PodServices:
     runtime: RuntimeService
     observed: Observed
     images: Images
-    volumes: Volumes
-    files: PodFiles
+    volumes: PodVolumes
+    files: FilesOfPods
     cgroups: Cgroups
     node: Callable[[], NodeFacts]
     data: ConfigurationData

@@ -11,11 +11,11 @@ class WorkerSettings(Struct, frozen=True, kw_only=True):
     """Seconds. Each pause is stretched at random by up to half."""
 
     sync_frequency: float = 60.0
-    """Between looks at a pod of which there is no news (syncFrequency)."""
+    """Between syncs of a pod without news (syncFrequency)."""
     error_pause: float = 10.0
     """Before a failed step is tried again (podworker.error_backoff)."""
     short_pause: float = 1.0
-    """The same while network or runtime are not ready (podworker.network_backoff)."""
+    """Before a failed step is tried again while network or runtime are not ready (podworker.network_backoff)."""
     volume_pause_first: float = 0.5
     volume_pause_last: float = 122.0
     """Failed volume operations: doubling from the first to the last."""

@@ -1,4 +1,4 @@
-"""Bringing a pod that is to run where its spec wants it: plan, act, look, again, until the plan is empty."""
+"""Brings a pod that is to run to what its spec says: plan, act, read back, until the plan is empty."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from glasslet.runtime.model import ObservedPod
 
 
 class Quiet(Struct, frozen=True, kw_only=True):
-    """Nothing to do now. `next_at`: when the plan may change by itself."""
+    """There is nothing to do now. `next_at`: when the plan may change without news."""
 
     waits: tuple[PlannedWait, ...] = ()
     next_at: datetime | None = None
 
 
 class RanOut(Struct, frozen=True, kw_only=True):
-    """The pod is done: nothing runs and nothing will."""
+    """The pod has run to its end: no container runs or will be started."""
 
 
 class PastDeadline(Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class PodSync:
         self, memory: PodMemory, keeper: StatusKeeper, news: Callable[[], bool], still_waits: StillWaits
     ) -> Settled:
         """Plans and acts until there is nothing to do. `news()` takes in mail between rounds; False ends the sync.
-        `still_waits` is told, before anything is done, what the pod waits for all the same."""
+        `still_waits` is called before the actions with what the pod goes on waiting for."""
         await self._know(memory)
         done: tuple[Action, ...] = ()
         while news():
@@ -85,7 +85,7 @@ class PodSync:
             found = plan(self._input(memory, keeper))
             self._take_over_waiting(memory, found)
             self._finish_resize(memory, seen)
-            keeper.tell(memory, seen, Syncing())
+            keeper.report(memory, seen, Syncing())
             if found.past_deadline:
                 return PastDeadline()
             if found.ended or keeper.ended:
@@ -105,7 +105,7 @@ class PodSync:
         return Quiet()
 
     async def _know(self, memory: PodMemory) -> None:
-        """Nothing may be made for a pod before it is known what there is of it. Later the observation keeps up."""
+        """Nothing is created for a pod before its state in the runtime is known. Later the observation keeps up."""
         if memory.known:
             return
         if not self._observed.synced.is_set():
@@ -124,7 +124,7 @@ class PodSync:
         memory.known = True
 
     async def _look_again(self, memory: PodMemory) -> Quiet | None:
-        """Nothing is done on a view that a failed read left behind: what was started may run unseen. None: read."""
+        """Reads the pod again after a failed read: containers may run that the observation lacks. None: it was read."""
         try:
             await self._observed.refresh(memory.ref.uid)
         except RuntimeCallError as error:
@@ -164,7 +164,7 @@ class PodSync:
         self._recorder.decided("try again later", container=failure.key, why=hold.why, at=hold.until.isoformat())
 
     def _stalled(self, memory: PodMemory, found: Plan) -> Quiet:
-        """The same plan twice on the same view: acting changed nothing. Better slow than a busy loop."""
+        """Neither plan nor pod changed: the actions had no effect. A slow retry is better than a busy loop."""
         actions = ", ".join(_in_words(action) for action in found.actions)
         self._unstalled(memory)
         memory.stalled = f"acting changed nothing: {actions}"
@@ -184,13 +184,13 @@ class PodSync:
             memory.stalled = ""
 
     def _take_over_waiting(self, memory: PodMemory, found: Plan) -> None:
-        """Keeps a back-off visible until the next start succeeds, and tells of it once."""
+        """Keeps a back-off visible until the next start succeeds, and sends its event once."""
         for name, waiting in found.waiting.items():
             if memory.start_failures.get(name) != waiting:
                 memory.start_failures[name] = waiting
-                self._tell_back_off(memory, name)
+                self._send_back_off(memory, name)
 
-    def _tell_back_off(self, memory: PodMemory, name: str) -> None:
+    def _send_back_off(self, memory: PodMemory, name: str) -> None:
         meta = memory.pod.metadata
         roles = {c.name: "initContainers" for c in memory.pod.spec.init_containers}
         path = f"spec.{roles.get(name, 'containers')}{{{name}}}"

@@ -1,4 +1,4 @@
-"""The steps from "stop" to "nothing is left of the pod". Which of them is due, the worker knows."""
+"""The steps from "stop" to "nothing is left of the pod". The worker decides which of them is due."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PodTeardown:
         self._report = report
 
     async def stop(self, memory: PodMemory, grace: int) -> StepFailed | None:
-        """Stops all that runs of the pod within `grace` seconds, and reads what it left to say."""
+        """Stops all that runs of the pod within `grace` seconds, and reads its termination messages."""
         try:
             async with self._stopping(f"grace {grace} s"):
                 with self._report.counted(PodWork.KILL):
@@ -37,7 +37,7 @@ class PodTeardown:
         return None
 
     async def stop_again(self, memory: PodMemory) -> StepFailed | None:
-        """Something runs of a pod that has ended: nobody wants it."""
+        """Stops containers of a pod that has ended."""
         try:
             await self._executor.stop(memory, grace=MIN_GRACE)
         except StepFailed as failure:
@@ -45,7 +45,7 @@ class PodTeardown:
         return None
 
     async def clean_up(self, memory: PodMemory) -> StepFailed | None:
-        """Gives back what a stopped pod held of the node."""
+        """Removes volumes and cgroup of a stopped pod."""
         try:
             async with self._stopping("volumes, cgroup"):
                 with self._report.counted(PodWork.TERMINATED):

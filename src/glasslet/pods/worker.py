@@ -1,6 +1,6 @@
-"""One pod's task: observe, plan, act, record; and the pod's way to its end.
+"""One pod's task: observe, plan, act, record, until nothing is left of the pod.
 
-    run()       the loop: take the mail, then do what the lifecycle state asks for
+    run()       the loop: take the mail, then act on the life-cycle state
     deliver()   puts mail into the slot; a kill interrupts a running sync, never a running stop
 
 Everything is level-triggered. Cancelling the task stops managing the pod and leaves its containers as they are; a new
@@ -40,11 +40,11 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.resting import Resting
 from glasslet.pods.services import Stages
 from glasslet.pods.settings import WorkerSettings
-from glasslet.pods.status.api_status import tells_of_others
+from glasslet.pods.status.api_status import changes_parts_of_others
 from glasslet.pods.status.start_times import StartTimes
 from glasslet.pods.status.status_keeper import StatusKeeper
 from glasslet.pods.sync import PastDeadline, Quiet, RanOut
-from glasslet.pods.updates import Ask, Kill, ask_of, merge
+from glasslet.pods.updates import Kill, Mail, mail_of, merge
 from glasslet.pods.verbs.grace import termination_grace
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
@@ -74,14 +74,14 @@ class PodWorker:
         self.state: State = Syncing()
         self.since: datetime = report.clock.now()
         self.stopped = asyncio.Event()
-        """Nothing of the pod runs any more, or ever will."""
+        """No container of the pod runs, now or later."""
         self.again: PodUpdate | None = None
-        """The pod was removed and added anew: to be started afresh once this life has ended."""
+        """The pod was removed and then added again: it starts over when this life has ended."""
         self._entrance = entrance
         self._stages = stages
         self._observed = observed
         self._report = report
-        self._mail: Mailbox[Ask] = Mailbox(merge=merge)
+        self._mail: Mailbox[Mail] = Mailbox(merge=merge)
         self._resting = Resting(pod=self.ref, mail=self._mail, report=report, settings=settings)
         self._gone = False
         self._rejected = False
@@ -99,15 +99,17 @@ class PodWorker:
             self.again = None if update.kind is UpdateKind.REMOVE else update
             return
         self._gone = update.kind is UpdateKind.REMOVE
-        if update.kind is UpdateKind.RECONCILE and not tells_of_others(self.memory.pod.status, update.pod.status):
-            # Mostly the echo of what this agent wrote itself.
-            self._mail.put(ask_of(update), wake=False)
+        if update.kind is UpdateKind.RECONCILE and not changes_parts_of_others(
+            self.memory.pod.status, update.pod.status
+        ):
+            # Mostly the agent's own write, seen through the watch.
+            self._mail.put(mail_of(update), wake=False)
         else:
-            self._put(ask_of(update))
+            self._put(mail_of(update))
 
     @property
     def busy_since(self) -> float | None:
-        """Monotonic time at which it went on last; None while it only waits for news."""
+        """Monotonic time at which the worker last went on; None while it rests."""
         return self._resting.busy_since
 
     @property
@@ -130,41 +132,41 @@ class PodWorker:
 
     @property
     def ending(self) -> bool:
-        """Whether the pod is being stopped, or is to be: from the moment that its source took it away."""
+        """Whether the pod is being stopped or about to be: from the moment that its source removed it."""
         return isinstance(self.state, Terminating | Terminated) or (self._gone and isinstance(self.state, Syncing))
 
     def kill(self, kill: Kill) -> None:
-        """Takes a kill from somebody who is not a source. A rejected pod never holds anything, from now on."""
+        """Takes a kill that is not a source's. A rejected pod holds no room from now on."""
         self._rejected = self._rejected or (kill.verdict is not None and kill.verdict.rejected)
         self._gone = self._gone or kill.removed
-        self._put(Ask(kill=kill))
+        self._put(Mail(kill=kill))
 
     def wake(self, *, retry: bool = False) -> None:
-        """Look again; `retry`: without waiting for the end of pauses after failures (not of restart back-off)."""
+        """Starts a sync. `retry`: ends pauses after failures, but not the restart back-off."""
         if retry:
             self.memory.holds.clear()
         self._mail.wake()
 
     def refresh(self) -> None:
-        """Something that the pod takes its data from changed, or is there at last."""
+        """An object that the pod takes data from changed or was created."""
         self.memory.stale = True
         self.wake(retry=True)
 
     def changed(self) -> None:
-        """The runtime's side of the pod changed. A resting worker looks by itself; a busy one at least tells."""
+        """The observed pod changed. A resting worker wakes and syncs; a busy one reports the status at once."""
         if not self._resting.rests and self._observed.synced.is_set():
-            self._tell(provisional=isinstance(self.state, Syncing))
+            self._report_status(provisional=isinstance(self.state, Syncing))
         self._mail.wake()
 
-    def _put(self, ask: Ask) -> None:
-        self._mail.put(ask)
-        if ask.kill is not None and isinstance(self.state, Syncing):
+    def _put(self, mail: Mail) -> None:
+        self._mail.put(mail)
+        if mail.kill is not None and isinstance(self.state, Syncing):
             self._work.interrupt()
 
     # -- the task ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Leads the pod from where it stands to its end; returns when nothing is left of it."""
+        """Works on the pod until nothing is left of it."""
         with working_for(self.ref):
             await self._report.passed(Station.WOKEN)
             try:
@@ -174,7 +176,7 @@ class PodWorker:
                 self._resting.waits.clear()
 
     async def _next_step(self) -> bool:
-        """One turn of the loop; False at the end of the pod's life."""
+        """One round of the loop; False at the end of the pod's life."""
         self._resting.moved()
         self._take_mail()
         match self.state:
@@ -191,19 +193,19 @@ class PodWorker:
         return True
 
     def _take_mail(self) -> None:
-        ask = self._mail.take()
-        if ask is None:
+        mail = self._mail.take()
+        if mail is None:
             return
-        if ask.pod is not None:
-            if ask.pod.spec != self.memory.pod.spec:
+        if mail.pod is not None:
+            if mail.pod.spec != self.memory.pod.spec:
                 self.memory.holds.clear()
             if self._work_kind is PodWork.SYNC:
                 self._work_kind = PodWork.UPDATE
-            self.memory.pod = ask.pod
-        if ask.kill is not None:
+            self.memory.pod = mail.pod
+        if mail.kill is not None:
             before = self.state.grace if isinstance(self.state, Terminating) else None
-            grace = termination_grace(self.memory.pod, override=ask.kill.grace, before=before)
-            self._advance(StopRequested(grace=grace, verdict=ask.kill.verdict, removed=ask.kill.removed))
+            grace = termination_grace(self.memory.pod, override=mail.kill.grace, before=before)
+            self._advance(StopRequested(grace=grace, verdict=mail.kill.verdict, removed=mail.kill.removed))
 
     def _advance(self, event: Event) -> None:
         old = self.state
@@ -211,7 +213,7 @@ class PodWorker:
         if type(self.state) is type(old):
             return
         self.since = self._report.clock.now()
-        self._resting.begin_anew()
+        self._resting.start_over()
         if isinstance(self.state, Terminated | Finished):
             self.stopped.set()
         if isinstance(self.state, Finished):
@@ -221,8 +223,8 @@ class PodWorker:
             because=type(event).__name__,
         )
 
-    def _tell(self, *, provisional: bool = False) -> None:
-        self.keeper.tell(self.memory, self._observed.get(self.ref.uid), self.state, provisional=provisional)
+    def _report_status(self, *, provisional: bool = False) -> None:
+        self.keeper.report(self.memory, self._observed.get(self.ref.uid), self.state, provisional=provisional)
         self._starts.look(self.memory, self.keeper.status, self._report.clock)
 
     # -- syncing -------------------------------------------------------------------------------------------------------
@@ -255,7 +257,7 @@ class PodWorker:
                 assert_never(settled)
 
     async def _rest(self, quiet: Quiet) -> None:
-        """Until something may have changed; meanwhile the volumes are kept up to date."""
+        """Rests until something may have changed; meanwhile the volumes are kept up to date."""
         resting, refresher = self._resting, self._stages.refresher
         resting.waits.show(quiet.waits)
         if refresher.due(self.memory, now=self._report.clock.monotonic()):
@@ -271,23 +273,23 @@ class PodWorker:
     # -- the way out ---------------------------------------------------------------------------------------------------
 
     async def _stop(self, grace: int) -> None:
-        self._tell()
+        self._report_status()
         if (failure := await self._stages.teardown.stop(self.memory, grace)) is not None:
             await self._resting.pause(failure)
             return
         self._advance(ContainersStopped())
-        self._tell()
+        self._report_status()
 
     async def _clean_up(self) -> None:
         if (failure := await self._stages.teardown.clean_up(self.memory)) is not None:
             await self._resting.pause(failure)
             return
         self._advance(CleanedUp())
-        self._tell()
+        self._report_status()
         self.keeper.finish(self.memory)
 
     async def _idle_or_remove(self, *, removed: bool) -> bool:
-        """False once nothing is left to do, ever."""
+        """False once nothing is left to do for the pod."""
         seen, teardown = self._observed.get(self.ref.uid), self._stages.teardown
         if seen is not None and seen.running():
             failure = await teardown.stop_again(self.memory)
@@ -295,7 +297,7 @@ class PodWorker:
             await self._resting.rest(None)
             return True
         elif self.again is not None:
-            # It comes back under the same UID: what is left counts its restarts and holds its logs.
+            # It comes back under the same UID: its dead containers count restarts and hold logs.
             return False
         elif (failure := await teardown.remove(self.memory)) is None:
             return False

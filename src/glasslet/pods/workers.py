@@ -1,5 +1,5 @@
-"""Begins and ends the workers: the only entry for updates of sources, kills and orphans. What others ask about pods is
-answered by the `census`; what wakes a worker goes through `wakes`."""
+"""Begins and ends the workers: the only entry for updates of sources, kills and orphans. `census` answers questions
+about pods, `wakes` wakes workers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PodWorkers:
         self._stages = build_stages(services, status.probes, report, settings)
 
     async def run(self) -> None:
-        """Runs the workers until cancelled. Then nobody manages the pods any more; containers stay as they are."""
+        """Runs the workers until cancelled. Then the pods are not managed any more; containers stay as they are."""
         unsubscribe = self._services.observed.subscribe(self._on_observed)
         try:
             await self._supervisor.run()
@@ -83,7 +83,7 @@ class PodWorkers:
             unsubscribe()
 
     def update(self, update: PodUpdate) -> None:
-        """Takes a source's update. The removal of an unknown pod is nothing to do."""
+        """Takes a source's update. The removal of an unknown pod is ignored."""
         uid = pod_ref(update.pod).uid
         worker = self._census.worker(uid)
         if worker is not None:
@@ -93,7 +93,7 @@ class PodWorkers:
             self._begin_as_allocated(update)
 
     def retry_resizes(self, trigger: str) -> None:
-        """Looks whether resizes that had to wait can be granted now."""
+        """Grants waiting resizes that fit now."""
         if not self._services.allocations.waiting:
             return
         for pod in self._services.allocations.retry(trigger, self._census.present_beside):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
-from glasslet.sources.inotify import Event, Inotify, Mask
+from glasslet.sources.inotify import FolderEvent, Inotify, Mask
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _MAX_RETRY_SECONDS = 20.0
 _SETTLE_SECONDS = 0.002
 """Changes that come together are looked at together."""
 
-Opener = Callable[[Callable[[list[Event]], None]], Inotify]
+Opener = Callable[[Callable[[list[FolderEvent]], None]], Inotify]
 
 
 class FolderWatch:
@@ -121,7 +121,7 @@ class FolderWatch:
         fields = {"folders": self._what, "reason": reason, "retry_seconds": self._back_off}
         _log.warning("cannot watch folders", extra=fields)
 
-    def _on_events(self, events: list[Event]) -> None:
+    def _on_events(self, events: list[FolderEvent]) -> None:
         for event in events:
             folder = self._watched.get(event.watch)
             if event.mask & Mask.OVERFLOW:

@@ -36,7 +36,7 @@ class Mask(IntFlag):
     ONLY_DIRECTORY = 0x1000000
 
 
-class Event(NamedTuple):
+class FolderEvent(NamedTuple):
     """One event of a watched folder; `name` is the entry of the folder, empty for the folder itself."""
 
     watch: int
@@ -47,7 +47,7 @@ class Event(NamedTuple):
 class Inotify:
     """One inotify instance, read by the running event loop. Errors of the kernel are OSErrors."""
 
-    def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
+    def __init__(self, on_events: Callable[[list[FolderEvent]], None]) -> None:
         self._on_events = on_events
         self._descriptor = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._loop = asyncio.get_running_loop()
@@ -74,7 +74,7 @@ class Inotify:
             offset += _HEADER.size
             name = os.fsdecode(data[offset : offset + length].rstrip(b"\0"))
             offset += length
-            events.append(Event(watch, Mask(mask), name))
+            events.append(FolderEvent(watch, Mask(mask), name))
         self._on_events(events)
 
 

@@ -37,7 +37,7 @@ class Signature(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ManifestReading:
     """What a file said: pods, or a problem. `notes` are findings about a file that is good all the same."""
 
     signature: Signature
@@ -62,7 +62,7 @@ class ManifestFiles:
         self._paths = tuple(map(os.path.abspath, paths))
         self._reader = reader
         self._every_document = every_document
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, ManifestReading] = {}
         self._files: dict[str, list[str]] = {}
         self._unreadable: dict[str, Problem] = {}
 
@@ -153,7 +153,7 @@ class ManifestFiles:
             if full and before.kept:
                 self._readings[file] = replace(before, pods=(), kept=False)
             return
-        now = self._read(file, signature) if problem is None else Reading(signature, problem=problem)
+        now = self._read(file, signature) if problem is None else ManifestReading(signature, problem=problem)
         if now.unread and now.problem is not None:
             self._keep(file, before, now.problem)
             return
@@ -162,32 +162,34 @@ class ManifestFiles:
             now = now if still_bad else replace(now, pods=before.pods, kept=True)
         self._readings[file] = now
 
-    def _keep(self, file: str, before: Reading | None, problem: Problem) -> None:
+    def _keep(self, file: str, before: ManifestReading | None, problem: Problem) -> None:
         """The next look reads it again."""
-        reading = before or Reading(_NEVER_SEEN)
+        reading = before or ManifestReading(_NEVER_SEEN)
         self._readings[file] = replace(reading, problem=problem, settled=False, kept=bool(reading.pods), unread=True)
 
-    def _read(self, file: str, signature: Signature) -> Reading:
+    def _read(self, file: str, signature: Signature) -> ManifestReading:
         # Upstream remembers no signature at all; with one, a look at an unchanged folder costs a stat per file.
         settled = time.time_ns() - signature.changed > _RACY_NANOSECONDS
         try:
             data = read_regular_file(file, limit=MAX_BYTES)
             documents = load_documents(data, origin=file, max_bytes=MAX_BYTES, tolerate_duplicates=True)
         except FileProblem as bad:
-            return Reading(signature, problem=Problem(shown(file), bad.reason), settled=settled, unread=bad.passing)
+            return ManifestReading(
+                signature, problem=Problem(shown(file), bad.reason), settled=settled, unread=bad.passing
+            )
         except DocumentError as error:
-            return Reading(signature, problem=Problem(shown(file), error.message, error.line), settled=settled)
+            return ManifestReading(signature, problem=Problem(shown(file), error.message, error.line), settled=settled)
         if not documents:
-            return Reading(signature, problem=Problem(shown(file), "is empty, want a Pod"), settled=settled)
+            return ManifestReading(signature, problem=Problem(shown(file), "is empty, want a Pod"), settled=settled)
         pods: list[Pod] = []
         used = documents if self._every_document else documents[:1]
         for document in used:
             found = self._pods(document, file)
             if isinstance(found, Problem):
-                return Reading(signature, problem=found, settled=settled)
+                return ManifestReading(signature, problem=found, settled=settled)
             pods += found
         notes = tuple(_notes(shown(file), used, len(documents) - len(used)))
-        return Reading(signature, tuple(pods), notes=notes, settled=settled)
+        return ManifestReading(signature, tuple(pods), notes=notes, settled=settled)
 
     def _pods(self, document: Document, file: str) -> list[Pod] | Problem:
         origin = Origin(FILE, file)

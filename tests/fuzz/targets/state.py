@@ -59,7 +59,7 @@ def targets() -> list[Target]:
     pem = (SEEDS / "certificate.pem").read_bytes()
     return [
         bytes_target("device checkpoint", devices.decode, checkpoints, errors=(devices.BadCheckpoint,)),
-        tree_target("resizes", _resizes, [RESIZES], errors=(resizes.Damaged,)),
+        tree_target("resizes", _resizes, [RESIZES], errors=(resizes.DamagedCheckpoint,)),
         tree_target("pull record", decode_record, [PULL], errors=(BadRecord,)),
         tree_target("pull intent", decode_intent, [INTENT], errors=(BadRecord,)),
         tree_target(

@@ -1,4 +1,4 @@
-"""Merging of what is asked of a pod."""
+"""Merging of what is mails of a pod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glasslet.api.pod_update import UpdateKind
 from glasslet.exchange.facts import StatusOverride
-from glasslet.pods.updates import Ask, Kill, ask_of, merge
+from glasslet.pods.updates import Kill, Mail, mail_of, merge
 from tests.builders.pod import api_pod, container, deleted, pod, update
 
 PODS = [pod(container(image=f"image:{n}")) for n in range(3)]
@@ -19,60 +19,60 @@ kills = st.builds(
     verdict=st.none() | st.builds(StatusOverride, phase=st.just("Failed"), reason=st.sampled_from("ab")),
     removed=st.booleans(),
 )
-asks = st.builds(Ask, pod=st.none() | st.sampled_from(PODS), kill=st.none() | kills)
-several = st.lists(asks, min_size=1, max_size=8)
+mails = st.builds(Mail, pod=st.none() | st.sampled_from(PODS), kill=st.none() | kills)
+several = st.lists(mails, min_size=1, max_size=8)
 
 
 @given(several)
-def test_the_newest_spec_wins(asked: list[Ask]) -> None:
-    pods = [ask.pod for ask in asked if ask.pod is not None]
-    assert reduce(merge, asked).pod == (pods[-1] if pods else None)
+def test_the_newest_spec_wins(mails: list[Mail]) -> None:
+    pods = [mail.pod for mail in mails if mail.pod is not None]
+    assert reduce(merge, mails).pod == (pods[-1] if pods else None)
 
 
 @given(several)
-def test_a_kill_is_never_lost(asked: list[Ask]) -> None:
-    kill = reduce(merge, asked).kill
-    assert (kill is not None) == any(ask.kill is not None for ask in asked)
-    assert (kill is not None and kill.removed) == any(ask.kill is not None and ask.kill.removed for ask in asked)
+def test_a_kill_is_never_lost(mails: list[Mail]) -> None:
+    kill = reduce(merge, mails).kill
+    assert (kill is not None) == any(mail.kill is not None for mail in mails)
+    assert (kill is not None and kill.removed) == any(mail.kill is not None and mail.kill.removed for mail in mails)
 
 
 @given(several)
-def test_grace_only_shrinks(asked: list[Ask]) -> None:
+def test_grace_only_shrinks(mails: list[Mail]) -> None:
     # behaviours.md §4: "A shorter deletion grace lowers the grace of the worker; ... A longer one is ignored."
-    kill = reduce(merge, asked).kill
-    graces = [ask.kill.grace for ask in asked if ask.kill is not None and ask.kill.grace is not None]
+    kill = reduce(merge, mails).kill
+    graces = [mail.kill.grace for mail in mails if mail.kill is not None and mail.kill.grace is not None]
     assert (kill.grace if kill else None) == min(graces, default=None)
 
 
 @given(several)
-def test_the_first_verdict_stays(asked: list[Ask]) -> None:
-    kill = reduce(merge, asked).kill
-    said = [ask.kill.verdict for ask in asked if ask.kill is not None and ask.kill.verdict is not None]
+def test_the_first_verdict_stays(mails: list[Mail]) -> None:
+    kill = reduce(merge, mails).kill
+    said = [mail.kill.verdict for mail in mails if mail.kill is not None and mail.kill.verdict is not None]
     assert (kill.verdict if kill else None) == (said[0] if said else None)
 
 
 @given(several, st.integers(1, 7))
-def test_it_does_not_matter_where_the_reader_looked_in_between(asked: list[Ask], cut: int) -> None:
-    left, right = asked[:cut], asked[cut:]
+def test_it_does_not_matter_where_the_reader_looked_in_between(mails: list[Mail], cut: int) -> None:
+    left, right = mails[:cut], mails[cut:]
     if right:
-        assert merge(reduce(merge, left), reduce(merge, right)) == reduce(merge, asked)
+        assert merge(reduce(merge, left), reduce(merge, right)) == reduce(merge, mails)
 
 
 def test_an_ordinary_update_asks_for_the_pod_only() -> None:
-    assert ask_of(update(pod(), UpdateKind.UPDATE)) == Ask(pod=pod())
+    assert mail_of(update(pod(), UpdateKind.UPDATE)) == Mail(pod=pod())
 
 
 def test_a_removal_asks_for_the_end_with_the_pods_own_grace() -> None:
     # behaviours.md §4: "A pod that vanishes from its source without a deletion mark (manifest removed, relist after a
     # watch gap) is stopped with its spec grace"
-    assert ask_of(update(pod(), UpdateKind.REMOVE)).kill == Kill(removed=True)
+    assert mail_of(update(pod(), UpdateKind.REMOVE)).kill == Kill(removed=True)
 
 
 def test_a_deletion_asks_for_the_end_with_its_grace() -> None:
     one = deleted(api_pod(), grace=4)
-    assert ask_of(update(one, UpdateKind.DELETE)).kill == Kill(grace=4)
+    assert mail_of(update(one, UpdateKind.DELETE)).kill == Kill(grace=4)
 
 
 def test_a_deletion_mark_counts_whatever_the_update_is_called() -> None:
     one = deleted(api_pod(), grace=4)
-    assert ask_of(update(one, UpdateKind.ADD)).kill == Kill(grace=4)
+    assert mail_of(update(one, UpdateKind.ADD)).kill == Kill(grace=4)

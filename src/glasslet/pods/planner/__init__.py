@@ -1,9 +1,9 @@
-"""What to do next for a pod that is to run: pure, from frozen values to idempotent actions.
+"""Plans the next actions for a pod that is to run: pure, from frozen values to idempotent actions.
 
     plan(PlanInput) -> Plan
 
 One plan is one stage: a sandbox, or an init step, or the regular containers. After its actions the worker looks at the
-runtime again and asks for the next plan, until there is nothing to do; then it sleeps until `next_at` or news.
+runtime again and makes the next plan, until there is nothing to do; then it rests until `next_at` or news.
 """
 
 from glasslet.pods.planner.actions import (

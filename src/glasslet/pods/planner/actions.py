@@ -1,4 +1,4 @@
-"""The actions of a plan. Each is idempotent: done twice, or done when the world has moved on, it does no harm."""
+"""The actions of a plan. Each is idempotent: done twice or too late, it does no harm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glasslet.api.object import ContainerID
 
 
 class Role(StrEnum):
-    """Which list of the spec a container stands in."""
+    """The list of the spec that a container stands in."""
 
     INIT = "initContainers"
     REGULAR = "containers"

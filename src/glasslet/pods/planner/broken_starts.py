@@ -1,4 +1,4 @@
-"""Starts that died with the agent that asked for them.
+"""Starts that broke off with the agent that requested them.
 
 A runtime that loses its client in the middle of StartContainer gives up and leaves an instance that has exited without
 ever having run (containerd: exit code 128, reason StartError). To the next agent that is no failure of the container:
@@ -15,7 +15,7 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPo
 
 
 def broken_starts(observed: ObservedPod | None, known: Collection[ContainerID]) -> tuple[RemoveContainer, ...]:
-    """What to remove before the first plan. `known`: instances whose failure this agent saw itself."""
+    """The instances to remove before the first plan. `known`: instances whose failure this agent saw itself."""
     newest: dict[str, ObservedContainer] = {}
     for instance in observed.containers if observed else ():
         newest.setdefault(instance.name, instance)

@@ -11,7 +11,7 @@ from glasslet.record.stations import WaitKind
 
 
 class Draft:
-    """Collects what the stages of the planner find. Kills come before everything else."""
+    """Collects the actions and waits of the planner's stages. Kills come before everything else."""
 
     def __init__(self, given: PlanInput) -> None:
         self._given = given
@@ -34,11 +34,11 @@ class Draft:
         """Notes a wait; if it has an end, the plan may change then."""
         self._waits.append(wait)
         if wait.until is not None:
-            self.look_again_at(wait.until)
+            self.may_change_at(wait.until)
         if reason is not None:
             self._waiting[wait.container] = reason
 
-    def look_again_at(self, moment: datetime) -> None:
+    def may_change_at(self, moment: datetime) -> None:
         """The plan could change at this time."""
         if self._next_at is None or moment < self._next_at:
             self._next_at = moment

@@ -1,6 +1,6 @@
 """The init stage: init containers one by one in spec order, each sidecar started before the next begins.
 
-The last init container that has an instance decides where to go on; instances of earlier ones may be gone. Once a
+The last init container that has an instance decides where to go on; instances of earlier ones may be removed. Once a
 regular container began in the sandbox of now, nothing of this runs again but sidecars.
 """
 
@@ -25,7 +25,7 @@ _DEAD = (ContainerPhase.EXITED, ContainerPhase.UNKNOWN)
 
 
 class Progress(Enum):
-    """How far initialisation is."""
+    """The progress of initialisation."""
 
     GOING = "going"
     DONE = "done"
@@ -33,7 +33,7 @@ class Progress(Enum):
 
 
 def plan_init(given: PlanInput, draft: Draft) -> Progress:
-    """What the init containers need now."""
+    """Plans what the init containers need now."""
     containers = given.pod.spec.init_containers
     if not containers:
         return Progress.DONE

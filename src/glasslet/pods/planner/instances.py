@@ -1,4 +1,4 @@
-"""Questions about the instances of a container."""
+"""The instances of a container."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_changed(container: Container, instance: ObservedContainer) -> bool:
 
 
 def probes_of(given: PlanInput, instance: ObservedContainer) -> ProbeOutcome:
-    """What the probes of this instance say."""
+    """The results of this instance's probes."""
     return given.probes.get(instance.id, NO_RESULTS)
 
 

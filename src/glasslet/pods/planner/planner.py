@@ -14,7 +14,7 @@ from glasslet.pods.planner.shapes import Plan, PlanInput
 
 
 def plan(given: PlanInput) -> Plan:
-    """What to do now for a pod that is to run. The same input gives the same plan."""
+    """The plan for a pod that is to run. Equal inputs give equal plans."""
     deadline = given.pod.spec.active_deadline_seconds
     due = moment_after(given.started_at, deadline) if deadline is not None and given.started_at else None
     if due is not None and due <= given.now:

@@ -16,7 +16,7 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer
 
 
 def plan_regular(given: PlanInput, draft: Draft) -> bool:
-    """What regular containers need now. False when none runs and none will run again."""
+    """Plans what regular containers need now. False when none runs and none will run again."""
     wanted = [_keep(given, draft, container) for container in given.pod.spec.containers]
     return any(wanted)
 

@@ -1,4 +1,4 @@
-"""Resizes of running containers: in place where the container allows it, by a restart where it asks for one."""
+"""Resizes of running containers: in place, or by a restart where the container's resizePolicy wants one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner reads and what it answers."""
+"""The planner's input and its result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PlanInput(Struct, frozen=True, kw_only=True):
 
 
 class PlannedWait(Struct, frozen=True, kw_only=True):
-    """What the pod waits for once the actions are done."""
+    """A wait of the pod once the actions are done."""
 
     kind: WaitKind
     on: str

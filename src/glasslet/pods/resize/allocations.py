@@ -1,4 +1,4 @@
-"""What each pod was granted and what the runtime was told of it, apart from what its spec now wants.
+"""The resources that each pod was granted and that its containers were given, apart from what its spec now wants.
 
 One object for all pods. Only pods that were ever resized are written down: for all others the spec says the same.
 """
@@ -28,7 +28,7 @@ _QOS_ORDER = {GUARANTEED: 0, BURSTABLE: 1, BEST_EFFORT: 2}
 
 
 class Kept(Protocol):
-    """Where resized pods are written down (`assembly`)."""
+    """Writes resized pods down (`resize.files`)."""
 
     def save(self, allocated: ByPod, actuated: ByPod) -> None:
         """Soon; never blocks."""
@@ -47,7 +47,7 @@ class ResizeMetrics(Protocol):
 
 
 class _Pending(Struct, frozen=True, kw_only=True):
-    """A resize that was not granted. `decision` None: not looked at yet (the agent has just started)."""
+    """A resize that was not granted. `decision` None: not decided yet (the agent has just started)."""
 
     pod: Pod
     since: datetime
@@ -71,7 +71,7 @@ def _always(_wanted: Pod, _allocated: Pod, _others: Sequence[Pod]) -> Decision:
 
 class Allocations:
     """`judge` decides; `before` is what was written down by the last run (allocated, actuated); `ready`: whether all
-    sources have told of their pods, without which nothing that waits is granted."""
+    sources have reported their pods; before that no waiting resize is granted."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class Allocations:
     # -- what pods may have --------------------------------------------------------------------------------------------
 
     def begin(self, pod: Pod) -> Pod:
-        """The pod as granted, for one that comes: as its spec says, unless an earlier agent left a resize open, or told
-        in the pod's status of containers that were given something else (a resize while no agent ran)."""
+        """The pod as granted, for one that comes: as its spec says, unless an earlier agent left a resize open, or
+        reported in the pod's status of containers that were given something else (a resize while no agent ran)."""
         uid = pod_ref(pod).uid
         if uid not in self._allocated:
             self._allocated[uid] = {**requirements_of(pod), **_told(pod)}
@@ -115,7 +115,7 @@ class Allocations:
         return allocated
 
     def take(self, pod: Pod, others: Callable[[], Sequence[Pod]]) -> Pod:
-        """The pod as granted, for one whose source tells of it again; decides if it wants something new."""
+        """The pod as granted, for one whose source updates it; decides if it wants something new."""
         uid = pod_ref(pod).uid
         known = self._allocated.get(uid)
         if known is None:
@@ -152,19 +152,19 @@ class Allocations:
         return any(not isinstance(pending.decision, Infeasible) for pending in self._pending.values())
 
     def forget_others(self, known: Collection[PodUID]) -> None:
-        """Of pods that went while no agent ran, nothing is kept."""
+        """Drops pods that were deleted while no agent ran."""
         for uid in tuple(self._resized - set(known)):
             self.forget(uid)
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is gone."""
+        """The pod was removed."""
         for known in (self._allocated, self._actuated, self._pending, self._accepted):
             known.pop(uid, None)
         if uid in self._resized:
             self._resized.discard(uid)
             self._save()
 
-    # -- what the runtime was told ------------------------------------------------------------------------------------
+    # -- what containers were given -----------------------------------------------------------------------------------
 
     def actuated(self, pod: Pod) -> Requirements:
         """Of each container, what its instance was last given; what is not known is taken to be as allocated."""
@@ -180,7 +180,7 @@ class Allocations:
                 self._save()
 
     async def settled(self) -> None:
-        """When everything granted so far is written down: only then the runtime is told."""
+        """Returns when everything granted so far is written down: only then the runtime may be called."""
         await self._kept.saved()
 
     def finished(self, pod: Pod) -> bool:
@@ -198,7 +198,7 @@ class Allocations:
         self._on_finished.append(callback)
 
     def view(self, pod: Pod, error: str = "") -> Resizing:
-        """What the pod's status tells. `error`: why the last try to actuate failed."""
+        """The resize as the pod's status shows it. `error`: why the last try to actuate failed."""
         uid = pod_ref(pod).uid
         pending, accepted = self._pending.get(uid), self._accepted.get(uid)
         decision = pending.decision if pending else None
@@ -259,7 +259,7 @@ class Allocations:
 
 
 def _told(pod: Pod) -> dict[str, ResourceRequirements]:
-    """What the status says that containers were given; those that were never made have no id."""
+    """The resources that containers were given, from the pod's status; those that were never created have no id."""
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     names = {container.name for container in resizable(pod)}
     return {
@@ -271,7 +271,7 @@ def _told(pod: Pod) -> dict[str, ResourceRequirements]:
 
 
 def _granted_generation(pod: Pod) -> int:
-    """Of the spec whose resize is under way, as an earlier agent told it; else the spec of now is taken for it."""
+    """Of the spec whose resize is under way, as an earlier agent reported it; else that of the current spec."""
     told = (c.observed_generation for c in pod.status.conditions if c.type == "PodResizeInProgress")
     return next(told, 0) or pod.metadata.generation
 

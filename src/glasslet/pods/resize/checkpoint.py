@@ -32,7 +32,7 @@ class _File(msgspec.Struct, frozen=True):
     checksum: int
 
 
-class Damaged(ValueError):
+class DamagedCheckpoint(ValueError):
     """The file is not what was written."""
 
 
@@ -44,14 +44,14 @@ def dump(pods: ByPod) -> bytes:
 
 
 def load(content: bytes) -> dict[PodUID, dict[str, ResourceRequirements]]:
-    """What was dumped. Raises Damaged."""
+    """The pods in a file's content. Raises DamagedCheckpoint."""
     try:
         file = decode(content, _File)
         if file.checksum != checksum(file.data):
-            raise Damaged(f"checksum is {checksum(file.data)}, the file says {file.checksum}")
+            raise DamagedCheckpoint(f"checksum is {checksum(file.data)}, the file says {file.checksum}")
         found = decode(file.data.encode(), _Entries)
     except DecodeError as error:
-        raise Damaged(str(error)) from error
+        raise DamagedCheckpoint(str(error)) from error
     return {PodUID(uid): dict(pod.resources) for uid, pod in found.entries.items()}
 
 

@@ -1,4 +1,4 @@
-"""May a running pod have what it now asks for? Pure."""
+"""Decides whether a running pod may have what its spec now requests. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Decision = Granted | Deferred | Infeasible
 
 
 class ResizeRules(Struct, frozen=True, kw_only=True):
-    """What of configuration and node counts. `swaps(pod, container name)`: whether that container may use swap."""
+    """The rules from configuration and node. `swaps(pod, container name)`: whether that container may use swap."""
 
     enabled: bool = True
     static_cpus: bool = False
@@ -100,8 +100,8 @@ def _changed(wanted: Pod, allocated: Pod, resource: str) -> list[str]:
 
 def _too_large(wanted: Pod, allocatable: Mapping[str, Quantity]) -> Infeasible | None:
     nothing = Quantity(0)
-    asked = pod_requests(wanted)
-    memory, cpu = asked.get(MEMORY, nothing).value(), asked.get(CPU, nothing).milli_value()
+    requests = pod_requests(wanted)
+    memory, cpu = requests.get(MEMORY, nothing).value(), requests.get(CPU, nothing).milli_value()
     all_memory = allocatable.get(MEMORY, nothing).value()
     all_cpu = allocatable.get(CPU, nothing).milli_value()
     if memory > all_memory:

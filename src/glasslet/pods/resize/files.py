@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from glasslet.host.files.small_files import MAX_STATE_BYTES, move_aside, read_regular, write_atomically
 from glasslet.host.threads import Threads
-from glasslet.pods.resize.checkpoint import ByPod, Damaged, dump, load
+from glasslet.pods.resize.checkpoint import ByPod, DamagedCheckpoint, dump, load
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ _PAUSE = 10.0
 
 
 class ResizeFiles:
-    """`finding` is told of files that cannot be read, trusted or written."""
+    """`finding` takes files that cannot be read, trusted or written."""
 
     def __init__(self, *, folder: str, threads: Threads, finding: Callable[[str], None]) -> None:
         self._allocated = f"{folder}/allocated_pods_state"
@@ -25,7 +25,7 @@ class ResizeFiles:
         self._threads = threads
         self._finding = finding
         self._next: tuple[ByPod, ByPod] | None = None
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
 
@@ -38,7 +38,7 @@ class ResizeFiles:
         """Soon; the newest counts."""
         self._next = allocated, {uid: dict(resources) for uid, resources in actuated.items()}
         self._settled.clear()
-        self._asked.set()
+        self._requested.set()
 
     async def saved(self) -> None:
         """When everything is on the disk, or cannot be."""
@@ -47,11 +47,11 @@ class ResizeFiles:
     async def run(self) -> None:
         """Writes what is to be saved, until cancelled."""
         while True:
-            await self._asked.wait()
-            self._asked.clear()
+            await self._requested.wait()
+            self._requested.clear()
             if not await self._write():
                 await asyncio.sleep(_PAUSE)
-                self._asked.set()
+                self._requested.set()
 
     async def _write(self) -> bool:
         if self._next is None:
@@ -78,7 +78,7 @@ class ResizeFiles:
             return load(read_regular(path, most=MAX_STATE_BYTES))
         except FileNotFoundError:
             return {}
-        except (OSError, Damaged) as error:
+        except (OSError, DamagedCheckpoint) as error:
             became = move_aside(path)
             self._finding(f"{path} cannot be trusted, pods have what their specs say: {error}; {became}")
         return {}

@@ -1,4 +1,4 @@
-"""What of a pod can be resized, taken out of its spec and put back. Pure."""
+"""The part of a pod that can be resized, taken out of its spec and put back. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMORY = "memory"
 CPU = "cpu"
 MIN_CPU_REQUEST = 2
 MIN_CPU_LIMIT = 10
-"""Millicores: less is nothing that a kernel can tell apart."""
+"""Millicores; a kernel cannot tell smaller values apart."""
 _NOTHING = Quantity(0)
 
 
@@ -39,7 +39,7 @@ class Amounts(NamedTuple):
 
 
 def amounts(requirements: ResourceRequirements) -> Amounts:
-    """What counts when two are compared."""
+    """The values by which two requirements are compared."""
     limits, requests = requirements.limits, requirements.requests
     cpu_request = requests.get(CPU, _NOTHING).milli_value()
     cpu_limit = limits.get(CPU, _NOTHING).milli_value()
@@ -58,7 +58,7 @@ def resizable(pod: Pod) -> Iterator[Container]:
 
 
 def requirements_of(pod: Pod) -> dict[str, ResourceRequirements]:
-    """What the pod's spec asks for."""
+    """The requirements in the pod's spec."""
     return {container.name: container.resources for container in resizable(pod)}
 
 

@@ -29,7 +29,7 @@ from glasslet.runtime.protocols import RuntimeService
 _log = logging.getLogger(__name__)
 
 MemoryInUse = Callable[[ContainerID], Awaitable[int | None]]
-"""Bytes that a container uses; None where the runtime does not tell."""
+"""Bytes that a container uses; None where the runtime does not report it."""
 
 
 class PodResizer:
@@ -110,7 +110,7 @@ class PodResizer:
             self._tells_sandboxes = error.code != "UNIMPLEMENTED"
             if self._tells_sandboxes:
                 fields = {"podUID": memory.ref.uid, "error": str(error)}
-                _log.warning("runtime not told of the new size of a pod", extra=fields)
+                _log.warning("runtime not notified of the new size of a pod", extra=fields)
 
     async def _check_memory(self, memory: PodMemory, names: Sequence[str]) -> None:
         """A limit at or below what is in use would get the container killed instead of smaller."""

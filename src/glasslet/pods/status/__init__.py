@@ -1,1 +1,1 @@
-"""What is reported of a pod: its facts, its termination messages, its start time, its published status."""
+"""The status of a pod as its worker reports it: facts, termination messages, start time."""

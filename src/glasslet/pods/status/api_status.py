@@ -1,4 +1,4 @@
-"""What the API says of a pod beyond what this agent wrote: conditions of others, fields of controllers. Pure."""
+"""The parts of a pod's API status that others own: conditions, fields of controllers. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def taken_over(ours: PodStatus, pod: Pod) -> PodStatus:
     )
 
 
-def tells_of_others(old: PodStatus, new: PodStatus) -> bool:
+def changes_parts_of_others(old: PodStatus, new: PodStatus) -> bool:
     """Whether the API's new status differs from its old one in what others own, and so concerns the pod's work."""
     return _owned_by_others(old) != _owned_by_others(new)
 

@@ -1,10 +1,10 @@
-"""What ended containers left in their termination message files, read once per instance."""
+"""Termination messages of ended containers, read once per instance."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from glasslet.pods.collaborators import PodFiles
+from glasslet.pods.collaborators import FilesOfPods
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner.instances import as_container
 from glasslet.record.recorder import Recorder
@@ -18,12 +18,12 @@ SHOWN = 2
 class LastWords:
     """Reads termination messages into a pod's memory."""
 
-    def __init__(self, *, files: PodFiles, recorder: Recorder) -> None:
+    def __init__(self, *, files: FilesOfPods, recorder: Recorder) -> None:
         self._files = files
         self._recorder = recorder
 
     async def read(self, memory: PodMemory, observed: ObservedPod | None) -> None:
-        """Reads what is new; forgets instances that are gone."""
+        """Reads new messages; forgets instances that were removed."""
         known, fresh = memory.termination_messages, {}
         spec = memory.pod.spec
         ephemeral = map(as_container, spec.ephemeral_containers)
@@ -43,5 +43,5 @@ class LastWords:
                         message = ""
                 fresh[instance.id] = message
         memory.termination_messages = fresh
-        for gone in [instance for instance in memory.unread if instance not in fresh]:
-            memory.unread.pop(gone).over()
+        for removed in [instance for instance in memory.unread if instance not in fresh]:
+            memory.unread.pop(removed).over()

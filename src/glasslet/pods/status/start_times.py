@@ -1,5 +1,4 @@
-"""How long a pod took to start, once per pod: from being seen here, and from its creation at the API. Pure but for the
-metrics that it tells."""
+"""The duration of a pod's start, once per pod: from the moment it was seen here, and from its creation in the API."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.restarts import is_sidecar
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.memory import PodMemory
-from glasslet.pods.reporting import StartMetrics
+from glasslet.pods.reporting import StartDurations
 
 _STATELESS = ("config_map", "secret", "projected", "downward_api", "empty_dir")
 
@@ -18,7 +17,7 @@ class StartTimes:
     """One pod's. `seen_at`: monotonic time at which this agent saw it first. A pod that runs already (the agent was
     restarted) is not counted."""
 
-    def __init__(self, *, metrics: StartMetrics, pod: Pod, seen_at: float) -> None:
+    def __init__(self, *, metrics: StartDurations, pod: Pod, seen_at: float) -> None:
         self._metrics = metrics
         self._seen_at = seen_at
         self._waiting = pod.status.phase in ("", "Pending")

@@ -1,4 +1,4 @@
-"""The status of one pod as this agent tells it: built from facts, published when it changed."""
+"""The status of one pod as this agent reports it: built from facts, published when it changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from glasslet.runtime.model import ObservedPod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusServices:
-    """What statuses are made with. `finished` is called once per pod, with its final status, when nothing of it is in
+    """What statuses are built with. `finished` is called once per pod, with its final status, when nothing of it is in
     use any more: from then on its API object may be deleted."""
 
     build: StatusBuilder
@@ -38,7 +38,7 @@ class StatusServices:
 
 
 class _Inputs(Struct, frozen=True, kw_only=True):
-    """What a status is made of, but for the time, which only dates what changed."""
+    """The facts of a status without the time, which only dates changes."""
 
     pod: Pod
     observed: ObservedPod | None
@@ -65,7 +65,7 @@ class _Inputs(Struct, frozen=True, kw_only=True):
 
 
 class StatusKeeper:
-    """Remembers what was told of one pod last."""
+    """Keeps the last reported status of one pod."""
 
     def __init__(self, *, services: StatusServices, clock: Clock, first: PodStatus) -> None:
         self._services = services
@@ -81,16 +81,18 @@ class StatusKeeper:
         return has_ended(self.status)
 
     def started_at(self, observed: ObservedPod | None) -> datetime | None:
-        """When the pod was first seen here. Where no status tells (a static pod after a restart of the agent), its
-        oldest sandbox does."""
+        """When the pod was first seen here. Without a start time in its status (a static pod after a restart of
+        the agent), its oldest sandbox counts."""
         if self.status.start_time is not None or observed is None or not observed.sandboxes:
             return self.status.start_time
         return min(sandbox.created_at for sandbox in observed.sandboxes).replace(microsecond=0)
 
-    def tell(self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False) -> None:
+    def report(
+        self, memory: PodMemory, observed: ObservedPod | None, state: State, *, provisional: bool = False
+    ) -> None:
         """Builds the status of now, and publishes it if it differs from the last one. `provisional`: work on the pod is
-        under way; an end that shows now (a container stopped to be started anew) is not believed. Nothing follows the
-        final status: what then is seen of the pod is only how its remains go."""
+        under way; an end that shows now (a container that is restarted) is not reported. Nothing follows the final
+        status: later changes of the pod are only the removal of its remains."""
         if self._final:
             return
         inputs = _Inputs(
@@ -111,10 +113,10 @@ class StatusKeeper:
         self._believed = inputs
         before, self.status = self._published or memory.pod.status, status
         nothing_runs = observed is None or isinstance(state, Terminated | Finished)
-        told = status if nothing_runs else with_end_withheld(status, before)
-        if told != self._published:
-            self._published = told
-            self._services.publish(memory.pod, told)
+        reported = status if nothing_runs else with_end_withheld(status, before)
+        if reported != self._published:
+            self._published = reported
+            self._services.publish(memory.pod, reported)
 
     def _build(self, facts: StatusFacts) -> PodStatus:
         follower = self._services.follower
@@ -147,6 +149,6 @@ class StatusKeeper:
         return self.status if began == self.status.start_time else replace(self.status, start_time=began)
 
     def finish(self, memory: PodMemory) -> None:
-        """Says that the last status told is the final one."""
+        """The last reported status is the final one."""
         self._final = True
         self._services.finished(memory.pod, self.status)

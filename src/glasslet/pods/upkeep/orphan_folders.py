@@ -1,5 +1,5 @@
-"""Folders of pods that are no more: the agent was away while they ended, or the node was rebooted. Their volumes are
-taken off and the folders removed, by a worker of their own as for any pod; one that is still mounted stays."""
+"""Folders of deleted pods: the agent was away while they ended, or the node was rebooted. A worker unmounts their
+volumes and removes the folders, as for any pod; a folder that is still mounted stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glasslet.runtime.model import ObservedPod
 logger = logging.getLogger(__name__)
 
 PERIOD = 10.0
-"""Seconds between looks. The Go kubelet looks every 2 s; what is left behind is not in anybody's way."""
+"""Seconds between sweeps. The Go kubelet sweeps every 2 s; these folders do no harm meanwhile."""
 
 
 class Folders(Protocol):
@@ -28,11 +28,11 @@ class Folders(Protocol):
         """Whose folder it is, as far as that can be seen; None for one that is no pod's."""
 
 
-class Pods(Protocol):
-    """What must be known of pods to take away what looks like theirs."""
+class LivingPods(Protocol):
+    """What must be known of pods before their folders are removed."""
 
     def all_known(self) -> bool:
-        """Every source has told all its pods, and the runtime what it runs: before that, nothing is an orphan."""
+        """Every source has reported its pods, and the runtime what it runs: before that, nothing is an orphan."""
 
     def alive(self, uid: PodUID) -> bool:
         """Whether a source wants the pod, a worker has it, or the runtime holds something of it."""
@@ -48,7 +48,7 @@ class OrphanFolders:
         self,
         *,
         folders: Folders,
-        pods: Pods,
+        pods: LivingPods,
         stop: Callable[[ObservedPod], None],
         recorder: Recorder,
         swept: Callable[[int, int], None] = lambda found, left: None,
@@ -59,7 +59,7 @@ class OrphanFolders:
         self._recorder = recorder
         self._swept = swept
         self._in_hand: set[PodUID] = set()
-        self._told: set[PodUID] = set()
+        self._reported: set[PodUID] = set()
 
     async def run(self) -> None:
         """Looks until cancelled."""
@@ -73,7 +73,7 @@ class OrphanFolders:
             return
         found = set(self._folders.uids_on_disk())
         left = {uid for uid in self._in_hand & found if not self._pods.content_removable(uid)}
-        self._tell(left)
+        self._report(left)
         self._in_hand &= left
         for uid in found - left:
             if not self._pods.alive(uid) and (ref := self._folders.whose(uid)) is not None:
@@ -82,12 +82,12 @@ class OrphanFolders:
                 self._stop(ObservedPod(uid=uid, name=ref.name, namespace=ref.namespace))
         self._swept(len(self._in_hand), len(left))
 
-    def _tell(self, left: set[PodUID]) -> None:
-        for uid in self._told - left:
+    def _report(self, left: set[PodUID]) -> None:
+        for uid in self._reported - left:
             self._recorder.withdrawn(_text(uid))
         for uid in left:
             self._recorder.finding(_text(uid))
-        self._told = left
+        self._reported = left
 
 
 def _text(uid: PodUID) -> str:

@@ -1,4 +1,4 @@
-"""Volumes of running pods are looked at again: what they were made from may have changed."""
+"""Refreshes the volumes of running pods, whose data may have changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glasslet.pods.memory import PodMemory
 
 
 class VolumeRefresher:
-    """Brings news into volumes, for any number of workers. `every`: seconds between looks without any news."""
+    """Brings changed data into volumes, for any number of workers. `every`: seconds between refreshes without news."""
 
     def __init__(self, *, executor: Executor, observed: Observed, every: float) -> None:
         self._executor = executor
@@ -20,13 +20,13 @@ class VolumeRefresher:
         self._every = every
 
     def due(self, memory: PodMemory, *, now: float) -> bool:
-        """Whether the pod has volumes that should be looked at; `now`: monotonic seconds."""
+        """Whether the pod has volumes to refresh; `now`: monotonic seconds."""
         seen = self._observed.get(memory.ref.uid)
         return seen is not None and seen.ready_sandbox() is not None and refresh_due(memory, now=now, every=self._every)
 
     async def run(self, memory: PodMemory, other_work: Coroutine[None, None, object]) -> None:
-        """Looks at them until there is other work: that goes first, as a server that does not answer must not keep a
-        container from its restart. What was broken off is still due then."""
+        """Refreshes them until there is other work: that goes first, as a server that does not answer must not delay
+        the restart of a container. A refresh that is cut short stays due."""
         async with asyncio.TaskGroup() as group:
             refreshing = group.create_task(self._executor.refresh(memory), name=f"{memory.ref} refresh")
             news = group.create_task(other_work, name=f"{memory.ref} mail")
@@ -37,7 +37,7 @@ class VolumeRefresher:
 
 
 def refresh_due(memory: PodMemory, *, now: float, every: float) -> bool:
-    """Whether somebody said that something changed, the pod itself did, or the last look is `every` seconds ago."""
+    """Whether data changed, the pod changed, or the last refresh is `every` seconds ago."""
     if memory.refreshed_at is None or memory.stale or memory.refreshed_for is None:
         return True
     return now >= memory.refreshed_at + every or _differs(memory.pod, memory.refreshed_for)

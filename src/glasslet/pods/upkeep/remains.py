@@ -12,7 +12,7 @@ from glasslet.pods.collaborators import Observed
 from glasslet.pods.lifecycle import Finished, Terminated
 
 
-class Desired(Protocol):
+class WantedPods(Protocol):
     """The pods that sources want (`sources.desired.DesiredPods`)."""
 
     def ready(self) -> bool: ...
@@ -27,7 +27,7 @@ class Remains:
         self,
         *,
         census: PodCensus,
-        desired: Desired,
+        desired: WantedPods,
         observed: Observed,
         mounted: Callable[[PodUID], Awaitable[bool]],
     ) -> None:

@@ -37,7 +37,7 @@ class ContainerImages:
             )
             if isinstance(found, Image):
                 return found
-            # Asked again soon after a failed pull, the image manager tells when it will try again: then that counts.
+            # Soon after a failed pull the image manager names the time of its next try: then that counts.
             backs_off = found.reason == "ImagePullBackOff"
             raise StepFailed(
                 container.name,
@@ -51,7 +51,7 @@ class ContainerImages:
         self, memory: PodMemory, container: Container, sandbox: SandboxSpec
     ) -> Mapping[str, MountedVolume]:
         """The pod's volumes, those that are images as the runtime calls them, pulled by the same rules as the images of
-        containers. Only images that this container mounts are looked at. Raises StepFailed."""
+        containers. Images that this container does not mount are left out. Raises StepFailed."""
         volumes = memory.volumes or {}
         wanted = {mount.name for mount in container.volume_mounts}
         pulled: dict[str, MountedVolume] = {}

@@ -1,4 +1,4 @@
-"""Making the sandbox of a pod: RunPodSandbox, then one read of it for its address."""
+"""Creates the sandbox of a pod: RunPodSandbox, then one read of it for its address."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ class SandboxCreator:
             await self._observed.refresh(uid)
             raise
         memory.sandbox_attempt_from = spec.attempt + 1
-        self._recorder.decided("sandbox name is taken by nobody we see: next attempt", attempt=spec.attempt)
+        self._recorder.decided("sandbox name is reserved without a visible owner: next attempt", attempt=spec.attempt)
 
     def _refuse_claims(self, memory: PodMemory) -> None:
-        """Without its devices a pod would run as something else than it asks for."""
+        """A pod must not run without the devices that it claims."""
         claims = [claim.name for claim in memory.pod.spec.resource_claims]
         if not claims:
             return
@@ -142,6 +142,6 @@ class SandboxCreator:
 
 
 def _groups(memory: PodMemory) -> tuple[int, ...]:
-    """Groups that mounted volumes ask for."""
+    """Groups that mounted volumes need."""
     groups = (volume.supplemental_group for volume in (memory.volumes or {}).values())
     return tuple(sorted({group for group in groups if group is not None}))

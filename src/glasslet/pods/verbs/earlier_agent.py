@@ -24,6 +24,6 @@ async def while_unsettled(recorder: Recorder, *, on: str) -> AsyncIterator[None]
     ends = asyncio.get_running_loop().time() + PATIENCE
     yield
     while asyncio.get_running_loop().time() < ends:
-        with recorder.wait(WaitKind.CRI_CALL, on=f"{on}, asked for by an earlier agent"):
+        with recorder.wait(WaitKind.CRI_CALL, on=f"{on}, requested by an earlier agent"):
             await asyncio.sleep(_EVERY)
         yield

@@ -1,4 +1,4 @@
-"""How long containers get to end by themselves."""
+"""Grace periods: the seconds that containers get to end by themselves."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ MIN_GRACE = 1
 MIN_CONTAINER_GRACE = 2
 """Seconds; what every container gets after its turn, whatever hooks and waiting ate."""
 MAX_GRACE = 2**31 - 1
-"""Seconds (68 years); more is cut. A pod may ask for any 64-bit number, but runtimes count nanoseconds in 64 bits."""
+"""Seconds (68 years); more is cut. A pod may have any 64-bit number, but runtimes count nanoseconds in 64 bits."""
 DEFAULT_GRACE = 30
 """Seconds; the API's default."""
 
 
 def termination_grace(pod: Pod, *, override: int | None = None, before: int | None = None) -> int:
-    """Seconds for the whole pod: the smallest of what deletion, override and the last try say, else the spec."""
+    """Seconds for the whole pod: the smallest of deletion, override and the last try, else the spec's."""
     given = [value for value in (pod.metadata.deletion_grace_period_seconds, override, before) if value is not None]
     grace = min(given) if given else pod.spec.termination_grace_period_seconds
     return min(max(MIN_GRACE, DEFAULT_GRACE if grace is None else grace), MAX_GRACE)
 
 
 def restart_grace(pod: Pod) -> int:
-    """Seconds for one container that is stopped to be started anew."""
+    """Seconds for one container that is stopped and then started again."""
     return _first(pod.metadata.deletion_grace_period_seconds, pod.spec.termination_grace_period_seconds)
 
 

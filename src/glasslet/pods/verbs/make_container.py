@@ -14,7 +14,7 @@ from glasslet.api.pod import Pod
 from glasslet.exchange.devices import DeviceProblem
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
-from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, Images, Observed, PodFiles, SubPaths
+from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, FilesOfPods, Images, Observed, SubPaths
 from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
@@ -35,7 +35,7 @@ from glasslet.runtime.protocols import RuntimeService
 from glasslet.runtime.spec import ContainerDevices, ContainerSpec, SandboxSpec
 
 MAX_TAKEN_NAMES = 5
-"""Attempts in a row whose name somebody invisible holds, before the start counts as failed."""
+"""Attempts in a row whose name is reserved without a visible owner, before the start counts as failed."""
 
 
 class _Home(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class _Home(Struct, frozen=True, kw_only=True):
 
 
 class _Made(Struct, frozen=True):
-    """What is there before the container: where it will live, its image, its volumes, and which attempt it is."""
+    """What a container is created from: its sandbox, image, volumes and attempt."""
 
     home: _Home
     image: Image
@@ -67,7 +67,7 @@ class ContainerMaker:
         data: ConfigurationData,
         devices: Devices,
         volumes: SubPaths,
-        files: PodFiles,
+        files: FilesOfPods,
         sandboxes: SandboxCreator,
         node: Callable[[], NodeFacts],
         report: Reporting,
@@ -118,7 +118,7 @@ class ContainerMaker:
             except RuntimeCallError as error:
                 self._failed(memory, action, error.message)
                 with suppress(RuntimeCallError):
-                    # It may have been made all the same, or the sandbox may be gone: the next plan should know.
+                    # It may have been created nevertheless, or the sandbox may have ended: the next plan should know.
                     await self._observed.refresh(memory.ref.uid)
                 waiting = Waiting(reason="CreateContainerError", message=error.message)
                 raise runtime_failed(action.name, error, waiting=waiting) from error
@@ -169,7 +169,7 @@ class ContainerMaker:
             raise container_error(str(error)) from error
 
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
-        """Creates it, past names that are taken by instances nobody sees. Raises NameReserved for one that is seen."""
+        """Creates it, past names that are reserved without a visible owner. Raises NameReserved for a visible one."""
         for _ in range(MAX_TAKEN_NAMES):
             async for _ in while_unsettled(self._recorder, on="a container under the same name"):
                 try:
@@ -179,7 +179,9 @@ class ContainerMaker:
                     found = await self._observed.refresh(home.pod.uid)
                     if found and any(c.name == spec.name and c.attempt == spec.attempt for c in found.containers):
                         raise
-            self._recorder.decided("container name is taken by nobody we see: next attempt", attempt=spec.attempt)
+            self._recorder.decided(
+                "container name is reserved without a visible owner: next attempt", attempt=spec.attempt
+            )
             spec = _with_attempt(spec, spec.attempt + 1)
         return await self._runtime.create_container(home.sandbox.id, spec, home.spec)
 
@@ -188,7 +190,7 @@ class ContainerMaker:
 
 
 def _with_attempt(spec: ContainerSpec, attempt: int) -> ContainerSpec:
-    """The same container as another attempt; attempt, restart count and log name go together."""
+    """The container as another attempt; attempt, restart count and log name go together."""
     log_path = f"{spec.log_path.rpartition('/')[0]}/{attempt}.log" if spec.log_path else ""
     annotations = {**spec.annotations, RESTART_COUNT: str(attempt)}
     return replace(spec, attempt=attempt, log_path=log_path, annotations=annotations)

@@ -1,9 +1,9 @@
-"""What must be there before a pod's sandbox: directories, cgroup, volumes."""
+"""Prepares what a pod needs before its sandbox: directories, cgroup, volumes."""
 
 from __future__ import annotations
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, PodFiles, RuntimeHandlers, Volumes
+from glasslet.pods.collaborators import WARNING, Cgroups, ConfigurationData, FilesOfPods, PodVolumes, RuntimeHandlers
 from glasslet.pods.failures import Retry, StepFailed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
@@ -18,9 +18,9 @@ class PodPreparer:
     def __init__(
         self,
         *,
-        volumes: Volumes,
+        volumes: PodVolumes,
         data: ConfigurationData,
-        files: PodFiles,
+        files: FilesOfPods,
         cgroups: Cgroups,
         handlers: RuntimeHandlers,
         report: Reporting,
@@ -55,29 +55,29 @@ class PodPreparer:
                 why = f"the pod's directories could not be made: {error.strerror or error}"
                 raise StepFailed(POD_LEVEL, why) from error
             try:
-                self._looks(memory)
+                self._note_refresh(memory)
                 volumes = await self._volumes.prepare(pod)
             except VolumeNotReady as problem:
-                self._tell(ref, problem)
+                self._send_events(ref, problem)
                 raise StepFailed(POD_LEVEL, problem.message, retry=Retry.GROWING) from problem
         memory.volumes = volumes
         memory.went_well(POD_LEVEL)
 
     async def refresh(self, memory: PodMemory) -> None:
-        """Brings what changed into the volumes of a running pod. A failure is told and changes nothing else."""
+        """Brings what changed into the volumes of a running pod. A failure gives events and changes nothing else."""
         self._data.register(memory.pod)
-        self._looks(memory)
+        self._note_refresh(memory)
         try:
             await self._volumes.refresh(memory.pod)
         except VolumeNotReady as problem:
-            self._tell(memory.ref, problem)
+            self._send_events(memory.ref, problem)
 
-    def _tell(self, ref: PodRef, problem: VolumeNotReady) -> None:
+    def _send_events(self, ref: PodRef, problem: VolumeNotReady) -> None:
         for one in problem.problems:
             self._events(ref, WARNING, "FailedMount", one)
 
-    def _looks(self, memory: PodMemory) -> None:
-        # Noted before the look: what changes during it is news again.
+    def _note_refresh(self, memory: PodMemory) -> None:
+        # Noted before the refresh: a change during it needs another one.
         memory.stale = False
         memory.refreshed_for = memory.pod
         memory.refreshed_at = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""Removing what is left of a pod that nobody wants any more: dead containers, logs, sandboxes, directories."""
+"""Removes what is left of a deleted pod: dead containers, logs, sandboxes, directories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from glasslet.api.pod_ref import PodRef
-from glasslet.pods.collaborators import Observed, PodFiles
+from glasslet.pods.collaborators import FilesOfPods, Observed
 from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.planner import POD_LEVEL, RemoveContainer
 from glasslet.pods.reporting import Reporting
@@ -17,7 +17,7 @@ from glasslet.runtime.observed.gate import ReadGate
 from glasslet.runtime.protocols import RuntimeService
 
 _AT_ONCE = 2
-"""Pods. Nobody waits for the removal of what has ended, while starts and stops of other pods need the runtime."""
+"""Pods. Removals can wait, while starts and stops of other pods need the runtime."""
 _SLOW_AFTER = 2.0
 """Seconds after which a removal does not hold others back any more."""
 
@@ -25,7 +25,7 @@ _SLOW_AFTER = 2.0
 class PodRemover:
     """Removes stopped pods for good."""
 
-    def __init__(self, *, runtime: RuntimeService, observed: Observed, files: PodFiles, report: Reporting) -> None:
+    def __init__(self, *, runtime: RuntimeService, observed: Observed, files: FilesOfPods, report: Reporting) -> None:
         self._runtime = runtime
         self._observed = observed
         self._files = files
@@ -68,7 +68,7 @@ class PodRemover:
         try:
             await self._runtime.remove_container(instance.id)
         except NotInRuntime:
-            # What was to be removed is gone already.
+            # It was removed before.
             return
 
     async def _remove_from_runtime(self, ref: PodRef) -> None:

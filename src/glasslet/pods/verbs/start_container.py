@@ -1,10 +1,10 @@
-"""Starting one container: made or found made, started, looked at, its log linked, its postStart hook run."""
+"""Starts one container: creates or adopts it, starts it, reads it back, links its log, runs its postStart hook."""
 
 from __future__ import annotations
 
 from glasslet.api.object import ContainerID
 from glasslet.exchange.facts import Waiting
-from glasslet.pods.collaborators import NORMAL, WARNING, Observed, PodFiles
+from glasslet.pods.collaborators import NORMAL, WARNING, FilesOfPods, Observed
 from glasslet.pods.failures import runtime_failed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
@@ -32,7 +32,7 @@ class ContainerStarter:
         observed: Observed,
         maker: ContainerMaker,
         post_start: PostStart,
-        files: PodFiles,
+        files: FilesOfPods,
         allocations: Allocations,
         report: Reporting,
     ) -> None:
@@ -93,7 +93,7 @@ class ContainerStarter:
         self._events(memory.ref, NORMAL, "Started", f"Started container {action.name}", path)
 
     async def _started_by_another(self, memory: PodMemory, action: StartContainer, instance: ContainerID) -> bool:
-        """Whether a start that an earlier agent asked for went through after all. Waits while that is open."""
+        """Whether a start that an earlier agent requested succeeded. Waits while that is open."""
         async for _ in while_unsettled(self._recorder, on=f"the start of {action.name}"):
             await self._refresh(memory, action)
             found = self._instance(memory, instance)

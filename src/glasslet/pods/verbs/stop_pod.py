@@ -1,4 +1,4 @@
-"""Stopping a whole pod: every container within one grace period, then every sandbox."""
+"""Stops a whole pod: every container within one grace period, then every sandbox."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PodStopper:
         self._events = report.events
 
     async def stop_for_new_sandbox(self, pod: Pod, *, grace: int) -> None:
-        """Stops all, because the sandbox has to be made anew. Raises StepFailed."""
+        """Stops everything, because the sandbox has to be created again. Raises StepFailed."""
         text = "Pod sandbox changed, it will be killed and re-created."
         self._events(pod_ref(pod), NORMAL, "SandboxChanged", text)
         await self.stop(pod, grace=grace)
@@ -53,7 +53,7 @@ class PodStopper:
             known = self._observed.settled(uid)
             observed = self._observed.get(uid) if known else await self._observed.refresh(uid)
             if observed is None and known:
-                # What is there to be stopped may be known a little late; that there is nothing has to be true.
+                # A container may be observed a little late: that there is none has to be read.
                 observed = await self._observed.refresh(uid)
             if observed is None:
                 return
@@ -72,7 +72,7 @@ class PodStopper:
             raise StepFailed(POD_LEVEL, f"still running: {', '.join(sorted({c.name for c in left.running()}))}")
 
     async def _kill_all(self, pod: Pod, running: list[ObservedContainer], grace: int) -> list[RuntimeCallError]:
-        """Kills all at once, each in its turn; what went wrong. One that resists does not save the others."""
+        """Kills all at once, each in its turn; the failures. One that resists does not delay the others."""
         order = StopOrder(pod, (instance.name for instance in running))
         failures: list[RuntimeCallError] = []
 
@@ -91,7 +91,7 @@ class PodStopper:
 
 
 def condemned(pod: Pod, instance: ObservedContainer, grace: int) -> Condemned:
-    """An instance that ends with its pod. What the pod's spec does not tell (any more), annotations do."""
+    """An instance that ends with its pod. What the pod's spec does not hold (any more), annotations do."""
     container, role = _find(pod, instance)
     return Condemned(
         pod=pod,
@@ -141,7 +141,7 @@ class StopOrder:
                 later = [*later, container.name]
 
     def turn(self, name: str) -> Turn | None:
-        """What this container waits for; None: nothing."""
+        """The wait of this container before its signal; None if it has none."""
         before = self._before.get(name)
         if not before:
             return None

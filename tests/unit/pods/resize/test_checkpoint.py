@@ -9,7 +9,7 @@ import pytest
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import PodUID
 from glasslet.api.quantity import Quantity
-from glasslet.pods.resize.checkpoint import Damaged, checksum, dump, load
+from glasslet.pods.resize.checkpoint import DamagedCheckpoint, checksum, dump, load
 
 ONE = {
     PodUID("u1"): {
@@ -55,7 +55,7 @@ def test_the_checksum_is_fnv_1a_over_a_marked_string() -> None:
     ],
 )
 def test_anything_else_is_damaged(content: bytes) -> None:
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedCheckpoint):
         load(content)
 
 

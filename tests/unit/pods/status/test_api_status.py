@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodCondition, PodResourceClaimStatus, PodStatus
-from glasslet.pods.status.api_status import taken_over, tells_of_others
+from glasslet.pods.status.api_status import changes_parts_of_others, taken_over
 from tests.builders.pod import LONG_AGO, api_pod, pod
 
 READY = PodCondition(type="Ready", status="True")
@@ -78,4 +78,4 @@ def test_static_pod_takes_nothing_over() -> None:
     ],
 )
 def test_echo_of_our_own_writes_tells_nothing(new: PodStatus, tells: bool) -> None:
-    assert tells_of_others(PodStatus(), new) is tells
+    assert changes_parts_of_others(PodStatus(), new) is tells

@@ -38,16 +38,16 @@ def test_the_same_facts_are_put_into_a_status_once() -> None:
     builds, memory, seen = Builds(), PodMemory(pod=pod()), observed_pod()
     told = keeper(builds)
     for _ in range(3):
-        told.tell(memory, seen, Syncing())
+        told.report(memory, seen, Syncing())
     assert builds.count == 1
 
 
 def test_each_new_fact_is_put_into_a_status() -> None:
     builds, memory, seen = Builds(), PodMemory(pod=pod()), observed_pod()
     told = keeper(builds)
-    told.tell(memory, seen, Syncing())
+    told.report(memory, seen, Syncing())
     memory.start_failures["main"] = Waiting(reason="CrashLoopBackOff")
-    told.tell(memory, seen, Syncing())
-    told.tell(memory, observed_pod(), Syncing())
-    told.tell(memory, None, Terminating(grace=1))
+    told.report(memory, seen, Syncing())
+    told.report(memory, observed_pod(), Syncing())
+    told.report(memory, None, Terminating(grace=1))
     assert builds.count == 4
