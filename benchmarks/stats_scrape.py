@@ -1,7 +1,7 @@
 """The CPU cost of one scrape of statistics, with N pods on this machine's real control groups.
 
 Makes N pods' groups below a root of its own (pod, sandbox and container each, one sleeping process in the latter two),
-asks `NodeStats` for each answer in turn, and removes everything again. Each answer twice: with containers that all
+asks `NodeStatistics` for each answer in turn, and removes everything again. Each answer twice: with containers that all
 slept since the last time, and with containers that all did something. Needs root.
 
     python benchmarks/stats_scrape.py [--pods 110] [--rounds 20]
@@ -36,15 +36,15 @@ from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
 from glasslet.runtime.model import ContainerPhase, FilesystemUsage, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.figures_v1 import FiguresV1
+from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
 from glasslet.stats.node_figures import BlockDevices, Sockets
-from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.pages.cadvisor_page import MachineFacts
-from glasslet.stats.pages.summary import NodeFacts
+from glasslet.stats.node_stats import NodeStatistics
+from glasslet.stats.pages.cadvisor_page import MachineLabels
+from glasslet.stats.pages.summary import SummaryNode
 from glasslet.stats.targets import SystemGroups
 
 NOW = datetime.now(UTC)
@@ -111,14 +111,14 @@ class Runtime:
         return (FilesystemUsage(mountpoint="/", used_bytes=1 << 30, inodes_used=1000, timestamp=NOW),)
 
 
-def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats:
-    """Builds NodeStats as `assembly.stats` does."""
+def node_stats(pods: Pods, tree: FiguresV1 | FiguresV2, folder: Path) -> NodeStatistics:
+    """Builds NodeStatistics as `assembly.stats` does."""
     record, clock = Record(), SystemClock()
     threads = HostThreads(recorder=record)
     runtime, system = Runtime(pods), SystemGroups(pods=pods.top)
     root = RootLayout(str(folder))
     places = partial(volume_places, root=root, claimed=lambda _: {})
-    return NodeStats(
+    return NodeStatistics(
         collector=NodeCollector(views=pods, tree=tree, system=system, threads=threads, clock=clock, recorder=record),
         disks=Storage(
             runtime=runtime,
@@ -129,8 +129,8 @@ def node_stats(pods: Pods, tree: CgroupV1 | CgroupV2, folder: Path) -> NodeStats
             recorder=record,
         ),
         volumes=VolumeUsage(places=places, period=60, threads=threads, clock=clock),
-        node=NodeFacts(name="bench", memory=1 << 32, system=system),
-        machine=MachineFacts(machine=read_machine(), topology=Sockets(), device=BlockDevices().name),
+        node=SummaryNode(name="bench", memory=1 << 32, system=system),
+        machine=MachineLabels(machine=read_machine(), topology=Sockets(), device=BlockDevices().name),
         threads=threads,
     )
 
@@ -189,7 +189,7 @@ async def measure(
 async def main(pods: Pods, folder: Path, rounds: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """Measures every answer in turn."""
     version = find_tree().version
-    stats = node_stats(pods, CgroupV2("/sys/fs/cgroup") if version == 2 else CgroupV1("/sys/fs/cgroup"), folder)
+    stats = node_stats(pods, FiguresV2("/sys/fs/cgroup") if version == 2 else FiguresV1("/sys/fs/cgroup"), folder)
     print(f"{len(pods.observed())} pods, cgroup v{version}, Python {sys.version.split()[0]}, {os.cpu_count()} CPUs")
     answers = {
         "/metrics/resource": stats.resource_metrics,

@@ -9,7 +9,7 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.runtime.model import ObservedContainer
 from glasslet.stats.cgroups.figures import CgroupFigures, Details, MemoryFigures, Part, Pressure, Stall
 from glasslet.stats.network import Interface
-from glasslet.stats.readings import ContainerReading, PodReading, Reading
+from glasslet.stats.readings import ContainerReading, NodeReading, PodReading
 from glasslet.stats.targets import PodTarget
 from tests.builders.observed import observed_container, observed_sandbox
 from tests.builders.pod import pod
@@ -74,7 +74,7 @@ def eth0(**changes: Any) -> Interface:
     return Interface(**({"name": "eth0"} | facts | changes))
 
 
-def reading(*pods: PodReading, **changes: Any) -> Reading:
+def reading(*pods: PodReading, **changes: Any) -> NodeReading:
     """A node with these pods, a group above them, and one interface that is not eth0."""
     facts: dict[str, Any] = {
         "parts": Part.PRESSURE | Part.PROCESSES | Part.NETWORK | Part.DETAILS,
@@ -83,4 +83,4 @@ def reading(*pods: PodReading, **changes: Any) -> Reading:
         "pods": pods,
         "interfaces": (eth0(name="ens3"),),
     }
-    return Reading(**(facts | changes))
+    return NodeReading(**(facts | changes))

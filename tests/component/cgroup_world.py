@@ -10,7 +10,7 @@ from typing import TypeVar
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import LoopClock
-from glasslet.host.threads import HERE, Place
+from glasslet.host.threads import HERE, ThreadPlace
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
@@ -37,7 +37,7 @@ class TurnTaking:
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = 30.0,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         assert on
         answer = call()

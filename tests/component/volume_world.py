@@ -15,7 +15,7 @@ from glasslet.concurrency.clock import LoopClock
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.files.pod_files import PodFiles
 from glasslet.host.mounts.syscalls import Mounts
-from glasslet.host.threads import HERE, Place
+from glasslet.host.threads import HERE, ThreadPlace
 from glasslet.record.stations import WaitKind
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
@@ -70,7 +70,7 @@ class SteppingThreads:
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = 30.0,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         await asyncio.sleep(0)
         self._steps.step()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from glasslet.host.app_armor import app_armor_enabled
+from glasslet.host.machine import app_armor_enabled
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import NODE, Agent

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from glasslet.host.threads import DEFAULT_SECONDS, HERE, HostCallStuck, Place
+from glasslet.host.threads import DEFAULT_SECONDS, HERE, HostCallStuck, ThreadPlace
 from glasslet.record.stations import WaitKind
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class InlineThreads:
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = DEFAULT_SECONDS,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         self.calls.append(on)
         if any(words in on for words in self.stuck):
@@ -50,7 +50,7 @@ class HeldThreads(InlineThreads):
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = DEFAULT_SECONDS,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         await self.released.wait()
         return await super().run(call, on=on, key=key, kind=kind, within=within, place=place)

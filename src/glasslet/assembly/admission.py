@@ -15,7 +15,7 @@ from glasslet.api.quantity import Quantity
 from glasslet.assembly.cluster import build_standalone_node
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
-from glasslet.host.app_armor import app_armor_enabled
+from glasslet.host.machine import app_armor_enabled
 from glasslet.pods.collaborators import Admit
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.decision import Decision, ResizeRules, decide

@@ -38,7 +38,7 @@ from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster, Objects
 from glasslet.volumes.downward_api import DownwardAPIVolume
 from glasslet.volumes.file_volume import FileVolumes, Memory
-from glasslet.volumes.plugin import Mounts, VolumePlugin, VolumeProblem
+from glasslet.volumes.plugin import MountCalls, VolumePlugin, VolumeProblem
 from glasslet.volumes.projected import ProjectedVolume, Projections
 from glasslet.volumes.secret import SecretVolume
 from glasslet.volumes.sources import CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET
@@ -49,7 +49,7 @@ class ConfigurationNeeds:
     """`on_change`: a pod's objects changed (`PodWorkers.refresh`); `on_change_of_all`: something that any pod may use.
     `annotations`: those of the Node object, for the time to live of strategy Cache."""
 
-    mounts: Mounts
+    mounts: MountCalls
     node: Callable[[], NodeFacts]
     allocatable_memory: Callable[[], int]
     on_change: Callable[[PodUID], None]

@@ -36,7 +36,7 @@ from glasslet.server.sessions import RuntimeSessions
 from glasslet.server.startup import Startup
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.server.vitals import Vitals, runtime_check
-from glasslet.stats.node_stats import NodeStats
+from glasslet.stats.node_stats import NodeStatistics
 from glasslet.telemetry.logging_setup import ActiveLogging
 from glasslet.telemetry.metrics.pods import PodCounts
 
@@ -97,7 +97,7 @@ def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
 
 
 async def build_servers(
-    platform: Platform, pods: PodSide, stats: NodeStats, vitals: Vitals, logging: ActiveLogging
+    platform: Platform, pods: PodSide, stats: NodeStatistics, vitals: Vitals, logging: ActiveLogging
 ) -> ServerSide:
     """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster

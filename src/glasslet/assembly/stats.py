@@ -8,33 +8,34 @@ from functools import partial
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.host.cgroups.tree import UNIFIED, controller_mounts, is_unified
+from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree
+from glasslet.host.cgroups.tree import UNIFIED
+from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.files.layout import LogLayout
-from glasslet.host.mounts.table import read_mount_table
 from glasslet.stats.agent_pods import AgentPods
-from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
+from glasslet.stats.cgroups.figures_v1 import FiguresV1
+from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.cgroups.kernel_text import contents
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
 from glasslet.stats.node_figures import BlockDevices, boot_time, cpu_topology, system_groups
-from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.pages.cadvisor_page import MachineFacts
-from glasslet.stats.pages.summary import NodeFacts
+from glasslet.stats.node_stats import NodeStatistics
+from glasslet.stats.pages.cadvisor_page import MachineLabels
+from glasslet.stats.pages.summary import SummaryNode
 
 
-def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> NodeStats:
+def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> NodeStatistics:
     """Reads only what never changes: the mounts of control groups, CPUs, the time of boot."""
     configuration, machine = foundation.configuration, foundation.machine
     threads, clock, record = foundation.threads, foundation.clock, foundation.record
-    tree = _find_tree()
+    tree = _find_figures()
     owned = pods.cgroups.owned
     system = system_groups(
         configuration,
         runtime=foundation.options.runtime_cgroups,
         pods=owned.top if owned is not None else "",
-        unified=isinstance(tree, CgroupV2),
+        unified=isinstance(tree, FiguresV2),
     )
     views = AgentPods(
         observed=runtime.observed.all,
@@ -42,7 +43,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
         cgroups=owned,
     )
     booted = boot_time()
-    return NodeStats(
+    return NodeStatistics(
         collector=NodeCollector(views=views, tree=tree, system=system, threads=threads, clock=clock, recorder=record),
         disks=Storage(
             runtime=runtime.connection.runtime,
@@ -58,7 +59,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             threads=threads,
             clock=clock,
         ),
-        node=NodeFacts(
+        node=SummaryNode(
             name=foundation.node_name,
             booted=booted,
             started=datetime.fromtimestamp(int(foundation.metrics.started), UTC),
@@ -67,7 +68,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             system=system,
             psi=foundation.loaded.gates.enabled("KubeletPSI"),
         ),
-        machine=MachineFacts(
+        machine=MachineLabels(
             machine=machine,
             topology=cpu_topology(contents("/proc/cpuinfo")),
             device=BlockDevices().name,
@@ -77,10 +78,10 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
     )
 
 
-def _find_tree() -> CgroupV1 | CgroupV2:
-    """A machine without cgroups has no figures, but may run pods."""
+def _find_figures() -> FiguresV1 | FiguresV2:
+    """Figures by the machine's tree. A machine without cgroups has none, but may run pods."""
     try:
-        mounts = read_mount_table()
-    except OSError:
-        return CgroupV1(UNIFIED)
-    return CgroupV2(UNIFIED) if is_unified(mounts) else CgroupV1(UNIFIED, mounts=controller_mounts(mounts))
+        tree = find_tree()
+    except CgroupsNotUsable:
+        return FiguresV1(UNIFIED)
+    return FiguresV1(UNIFIED, mounts=tree.mounts) if isinstance(tree, CgroupV1) else FiguresV2(UNIFIED)

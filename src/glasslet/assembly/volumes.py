@@ -11,7 +11,6 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.pods.census import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
-from glasslet.volumes.account import VolumeAccount
 from glasslet.volumes.attachment import ControllerAttachment
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims, claim_of
@@ -25,6 +24,7 @@ from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.nfs import NFSVolume
 from glasslet.volumes.plugin import VolumePlugin
 from glasslet.volumes.pod_binds import PodBinds
+from glasslet.volumes.volume_counts import VolumeCounts
 
 
 def build_volumes(
@@ -57,7 +57,7 @@ def build_volumes(
         return cluster.node.current().metadata.labels if cluster is not None else {}
 
     client = cluster.clients.requests if cluster is not None else None
-    account = VolumeAccount(foundation.metrics.volumes)
+    account = VolumeCounts(foundation.metrics.volumes)
     foundation.metrics.count_volumes(account.counts)
     return VolumeManager(
         root=root,

@@ -58,6 +58,18 @@ def read_machine(root: str = "") -> Machine:
     )
 
 
+def app_armor_enabled(root: str = "") -> bool:
+    """As container runtimes decide it: the module is on, its interface is mounted, and this is not itself a container
+    of a container manager that says so. `root`: where the machine's files are found ("" for the real one)."""
+    if os.environ.get("container") or not os.path.isdir(f"{root}/sys/kernel/security/apparmor"):  # noqa: SIM112
+        return False
+    try:
+        with open(f"{root}/sys/module/apparmor/parameters/enabled", encoding="ascii") as file:
+            return file.read(1) == "Y"
+    except (OSError, ValueError):
+        return False
+
+
 def node_name(override: str, hostname: str | None = None) -> str:
     """The node's name: --hostname-override or the machine's name, trimmed and in lower case. Raises ValueError if
     nothing is left."""

@@ -64,19 +64,19 @@ LANES: Mapping[Lane, LaneLimits] = {
 }
 
 
-class Place(Struct, frozen=True):
+class ThreadPlace(Struct, frozen=True):
     """Where a call is run: its lane, and the server that it depends on, "" for none. The pod is that of the task."""
 
     lane: Lane = Lane.LOCAL
     server: str = ""
 
 
-HERE = Place()
+HERE = ThreadPlace()
 """On this node alone."""
 
 
-MEASURE = Place(Lane.MEASURE)
-LOOK_UP = Place(Lane.LOOK_UP)
+MEASURE = ThreadPlace(Lane.MEASURE)
+LOOK_UP = ThreadPlace(Lane.LOOK_UP)
 
 
 class Threads(Protocol):
@@ -90,7 +90,7 @@ class Threads(Protocol):
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = DEFAULT_SECONDS,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         """Raises HostCallStuck, and what `call` raises."""
 
@@ -128,7 +128,7 @@ class HostThreads:
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = DEFAULT_SECONDS,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         """Runs `call` in a thread. `on` names the work in words; calls with the same `key` (`on` if empty) run one
         after the other, also past their callers' end. Raises HostCallStuck after `within` seconds, and what `call`
@@ -149,7 +149,9 @@ class HostThreads:
                     raise
                 raise HostCallStuck(on, within) from None
 
-    async def _begin(self, call: Callable[[], T], key: str, ended: asyncio.Event, place: Place) -> asyncio.Future[T]:
+    async def _begin(
+        self, call: Callable[[], T], key: str, ended: asyncio.Event, place: ThreadPlace
+    ) -> asyncio.Future[T]:
         scope = current_scope()
         lane = self._lanes[place.lane]
         held = _Held(lane, pod=scope.pod.uid if scope.pod is not None else "", server=place.server)

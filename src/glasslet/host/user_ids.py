@@ -10,7 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import random
+import re
+import shutil
+import subprocess
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -18,11 +22,13 @@ from msgspec import Struct
 from glasslet.api.object import PodUID
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.small_files import make_directory, read_regular, write_atomically
-from glasslet.host.subordinate_ids import SubordinateIdsUnusable, subordinate_ids
 
 UNIT = 65536
 """Blocks begin at multiples of it and have multiples of it."""
 LAST_ID = 2**32
+SUBORDINATE_USER = "kubelet"
+"""The user whose ids in /etc/subuid and /etc/subgid the administrator set aside for pods."""
+_GETSUBIDS_SECONDS = 10.0
 _PRIVATE = 0o750
 _MAX_FILE = 65536
 """Bytes of a `userns` file; one has about 150."""
@@ -171,3 +177,51 @@ def _first_id(text: str, per_pod: int) -> int:
     if first % per_pod:
         raise NoUserIds(f"wrong user namespace offset specified {first}")
     return first
+
+
+_ID = re.compile("[0-9]{1,10}")
+
+
+class SubordinateIdsUnusable(Exception):
+    """There are ids for the user, but not in a form that can be used."""
+
+
+def subordinate_ids() -> tuple[int, int] | None:
+    """First id and how many there are; None where there is no such user or no getsubids: then all ids above the host's
+    block count. Raises SubordinateIdsUnusable."""
+    try:
+        pwd.getpwnam(SUBORDINATE_USER)
+    except KeyError:
+        return None
+    program = shutil.which("getsubids")
+    if program is None:
+        return None
+    users, groups = _getsubids(program, SUBORDINATE_USER), _getsubids(program, "-g", SUBORDINATE_USER)
+    if users != groups:
+        raise SubordinateIdsUnusable(f'mismatched subuids and subgids for user "{SUBORDINATE_USER}"')
+    return parse_ids(users)
+
+
+def parse_ids(output: str) -> tuple[int, int]:
+    """`0: kubelet 65536 7208960`: exactly one range. Raises SubordinateIdsUnusable."""
+    lines = output.strip("\n").split("\n")
+    if len(lines) != 1:
+        raise SubordinateIdsUnusable(f"error parsing line {output!r}: it must contain only one line")
+    parts = lines[0].split()
+    if len(parts) != 4 or not all(
+        part.isascii() and part.isdigit() and len(part) <= 10 and int(part) < 2**32 for part in parts[2:]
+    ):
+        raise SubordinateIdsUnusable(f"invalid line {lines[0]!r}: want `<n>: <user> <first id> <count>`")
+    return int(parts[2]), int(parts[3])
+
+
+def _getsubids(*command: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=True, timeout=_GETSUBIDS_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SubordinateIdsUnusable(
+            f'error retrieving additional ids for user "{SUBORDINATE_USER}": {error}'
+        ) from error
+    return done.stdout

@@ -15,9 +15,9 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ObservedPod
 from glasslet.stats.cgroups.cpu_rates import CPURates
 from glasslet.stats.cgroups.figures import Part
-from glasslet.stats.readings import CgroupTree, GroupReader, Reading
+from glasslet.stats.one_at_a_time import OneAtATime
+from glasslet.stats.readings import FigureSource, GroupReader, NodeReading
 from glasslet.stats.targets import SystemGroups, choose_targets
-from glasslet.stats.turns import Turns
 
 T = TypeVar("T")
 MAX_AGE = 1.0
@@ -41,7 +41,7 @@ class NodeCollector:
         self,
         *,
         views: PodViews,
-        tree: CgroupTree,
+        tree: FigureSource,
         system: SystemGroups,
         threads: Threads,
         clock: Clock,
@@ -54,10 +54,10 @@ class NodeCollector:
         self._clock = clock
         self._recorder = recorder
         self.rates = CPURates()
-        self._turns = Turns(recorder=recorder, on="figures of the node that somebody else reads just now")
-        self._last: tuple[float, Reading] | None = None
+        self._turns = OneAtATime(recorder=recorder, on="figures of the node that somebody else reads just now")
+        self._last: tuple[float, NodeReading] | None = None
 
-    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading:
+    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> NodeReading:
         """A reading with at least these parts, at most `max_age` seconds old. `rates`: also makes sure that the CPU use
         of every group can be told, which may need a second, short look. Raises HostCallStuck."""
         async with self._turns:
@@ -66,14 +66,14 @@ class NodeCollector:
                 await self._look_again(self.rates.lacks(group for group, _, _ in reading.cpu_totals()))
             return reading
 
-    def _recent(self, parts: Part, max_age: float) -> Reading | None:
+    def _recent(self, parts: Part, max_age: float) -> NodeReading | None:
         if self._last is None:
             return None
         read_at, reading = self._last
         fits = parts & reading.parts == parts and self._clock.monotonic() - read_at < max_age
         return reading if fits else None
 
-    async def _read(self, parts: Part) -> Reading:
+    async def _read(self, parts: Part) -> NodeReading:
         pods = {PodUID(pod.metadata.uid): pod for pod in self._views.pods()}
         targets = choose_targets(self._views.observed(), pods, self._views.pod_cgroup)
         reading = await self._in_thread(lambda: self._reader.read(targets, parts))

@@ -28,13 +28,13 @@ from glasslet.stats.disks.storage import MAX_AGE as STORAGE_MAX_AGE
 from glasslet.stats.disks.storage import StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken
 from glasslet.stats.node_figures import task_limit
-from glasslet.stats.pages.cadvisor_page import MachineFacts, cadvisor_page
+from glasslet.stats.pages.cadvisor_page import MachineLabels, cadvisor_page
 from glasslet.stats.pages.container_families import families
 from glasslet.stats.pages.filesystem_families import NodeFilesystem
 from glasslet.stats.pages.resource_page import resource_page
-from glasslet.stats.pages.summary import DiskFacts, NodeFacts, StatsUnavailable, build_summary
+from glasslet.stats.pages.summary import DiskFacts, StatsUnavailable, SummaryNode, build_summary
 from glasslet.stats.pages.summary_types import Summary, encode_summary
-from glasslet.stats.readings import Reading
+from glasslet.stats.readings import NodeReading
 from glasslet.stats.targets import PodTarget
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Collector(Protocol):
 
     @property
     def rates(self) -> CPURates: ...
-    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading: ...
+    async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> NodeReading: ...
 
 
 class Disks(Protocol):
@@ -55,13 +55,13 @@ class Disks(Protocol):
     async def of_node(self) -> FilesystemFigures | None: ...
 
 
-class Volumes(Protocol):
+class VolumeFigures(Protocol):
     """What volumes hold (`volume_usage.VolumeUsage`)."""
 
     async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]: ...
 
 
-class NodeStats:
+class NodeStatistics:
     """Implements `server.sources.StatsSource`. `proc`: where /proc is."""
 
     def __init__(
@@ -69,9 +69,9 @@ class NodeStats:
         *,
         collector: Collector,
         disks: Disks,
-        volumes: Volumes,
-        node: NodeFacts,
-        machine: MachineFacts,
+        volumes: VolumeFigures,
+        node: SummaryNode,
+        machine: MachineLabels,
         threads: Threads,
         proc: str = "/proc",
     ) -> None:
@@ -126,7 +126,7 @@ class NodeStats:
         except HostCallStuck as error:
             raise StatsUnavailable(str(error)) from error
 
-    async def _read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> Reading:
+    async def _read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> NodeReading:
         try:
             return await self._collector.read(parts, rates=rates, max_age=max_age)
         except HostCallStuck as error:

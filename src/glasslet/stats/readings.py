@@ -18,7 +18,7 @@ from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
 ROOT = "/"
 
 
-class CgroupTree(Protocol):
+class FigureSource(Protocol):
     """The control groups of this machine, of either version."""
 
     def exists(self, group: str) -> bool: ...
@@ -51,7 +51,7 @@ class PodReading(Struct, frozen=True, kw_only=True):
     interfaces: tuple[Interface, ...] | None = None
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class NodeReading(Struct, frozen=True, kw_only=True):
     """The node at one moment. `groups` has the root, the system's groups and those above pods, as far as they are
     there."""
 
@@ -100,14 +100,14 @@ class _Wanted(Struct, frozen=True, kw_only=True):
 class GroupReader:
     """Reads a whole node. Not for two threads at once."""
 
-    def __init__(self, *, tree: CgroupTree, system: SystemGroups, proc: str = "/proc") -> None:
+    def __init__(self, *, tree: FigureSource, system: SystemGroups, proc: str = "/proc") -> None:
         self._tree = tree
         self._system = system
         self._proc = proc
         self._places = ContainerCgroups(exists=tree.exists)
         self._handles = KeptFigures[Handles]()
 
-    def read(self, targets: Sequence[PodTarget], parts: Part) -> Reading:
+    def read(self, targets: Sequence[PodTarget], parts: Part) -> NodeReading:
         """All groups of the node and of these pods."""
         names = [ROOT, *self._system.known().values(), *groups_above(targets, self._system.pods)]
         groups = {name: figures for name in dict.fromkeys(names) if (figures := self._tree.read(name, parts))}
@@ -116,7 +116,7 @@ class GroupReader:
         self._places.keep_only(str(own) for t in targets for own in (t.sandbox.id, *(c.id for c in t.containers)))
         interfaces = read_interfaces("1", proc=self._proc) if wanted.network else ()
         made_at = {name: moment for name in groups if (moment := self._tree.made_at(name)) is not None}
-        return Reading(parts=parts, groups=groups, made_at=made_at, pods=pods, interfaces=interfaces)
+        return NodeReading(parts=parts, groups=groups, made_at=made_at, pods=pods, interfaces=interfaces)
 
     def _read_pod(self, target: PodTarget, wanted: _Wanted) -> PodReading:
         containers = []

@@ -14,7 +14,7 @@ import os
 from glasslet.host.files.layout import RootLayout, component
 from glasslet.host.files.small_files import make_directory, read_regular, write_atomically
 from glasslet.host.mounts.table import resolved
-from glasslet.volumes.plugin import Mounts
+from glasslet.volumes.plugin import MountCalls
 
 _PRIVATE = 0o750
 _MAX_NAME = 4096
@@ -23,7 +23,7 @@ _MAX_NAME = 4096
 class BlockDisks:
     """The marks of one plugin; `note` is its own file in a disk's folder. Blocks. Every method raises OSError."""
 
-    def __init__(self, *, root: RootLayout, mounts: Mounts, plugin: str, note: str) -> None:
+    def __init__(self, *, root: RootLayout, mounts: MountCalls, plugin: str, note: str) -> None:
         self._root = root
         self._mounts = mounts
         self._plugin = plugin

@@ -16,7 +16,7 @@ from glasslet.host.mounts.table import MountEntry, resolved
 from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import HUGE_PAGES, page_size, tmpfs_size
 from glasslet.volumes.ownership import give_to_group, open_to_all
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 
 _MODE = 0o777
 _MEMORY = "Memory"
@@ -34,7 +34,7 @@ class EmptyDir:
         self,
         *,
         root: RootLayout,
-        mounts: Mounts,
+        mounts: MountCalls,
         threads: Threads,
         pod_memory_limit: Callable[[Pod], int],
         allocatable_memory: Callable[[], int],

@@ -23,7 +23,7 @@ from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import Threads
 from glasslet.volumes.empty_dir_size import tmpfs_size
 from glasslet.volumes.ownership import give_to_group, open_to_all
-from glasslet.volumes.plugin import WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.problems import SourceUnreachable
 
 _MODE = 0o777
@@ -52,7 +52,7 @@ class Memory:
         return tmpfs_size(medium, pod_limit=self.pod_limit(pod), allocatable=self.allocatable())
 
 
-class _Target(Struct, frozen=True, kw_only=True):
+class _Destination(Struct, frozen=True, kw_only=True):
     """Where a volume is. `ready`: it was made before; `memory`: bytes of the memory to mount, None for the disk."""
 
     path: str
@@ -72,7 +72,7 @@ def check_amount(files: Files) -> None:
 class FileVolumes:
     """Makes, fills and removes the directories. One for all plugins."""
 
-    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads, clock: Clock, memory: Memory) -> None:
+    def __init__(self, *, root: RootLayout, mounts: MountCalls, threads: Threads, clock: Clock, memory: Memory) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads
@@ -97,7 +97,7 @@ class FileVolumes:
         size = self._memory.size_for(request.pod) if in_memory and not ready else None
         # In a thread: there may be thousands of files.
         await self._threads.run(
-            partial(self._fill, request, _Target(path=path, notes=notes, ready=ready, memory=size), files),
+            partial(self._fill, request, _Destination(path=path, notes=notes, ready=ready, memory=size), files),
             on=f"volume {name}: write {plugin.rpartition('/')[2]}",
             key=volume_key(uid, name),
             within=WAIT_SECONDS,
@@ -113,7 +113,7 @@ class FileVolumes:
             within=WAIT_SECONDS,
         )
 
-    def _fill(self, request: VolumeRequest, target: _Target, files: Files) -> None:
+    def _fill(self, request: VolumeRequest, target: _Destination, files: Files) -> None:
         if not target.ready:
             self._make(target)
         for inside in nested_mounts(request):
@@ -124,7 +124,7 @@ class FileVolumes:
         finish = partial(_give, target.path, group) if group is not None else lambda version: None
         write_together(target.path, files, now=self._clock.now(), finish=finish)
 
-    def _make(self, target: _Target) -> None:
+    def _make(self, target: _Destination) -> None:
         if target.memory is None:
             _make_directory(target.path)
             _mark_ready(target.notes)

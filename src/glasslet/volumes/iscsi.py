@@ -15,10 +15,10 @@ from glasslet.exchange.volume import MountedVolume
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.filesystems import mount_disk
-from glasslet.host.mounts.iscsi import Chap, ISCSIFailed, Target, drop_disk, log_in, log_out
+from glasslet.host.mounts.iscsi import Chap, ISCSIFailed, ISCSITarget, drop_disk, log_in, log_out
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import resolved
-from glasslet.host.threads import Lane, Place, Threads
+from glasslet.host.threads import Lane, ThreadPlace, Threads
 from glasslet.kubeapi.errors import APIError
 from glasslet.volumes.block_disks import BlockDisks
 from glasslet.volumes.data_sources import Objects
@@ -34,7 +34,7 @@ from glasslet.volumes.iscsi_disks import (
     unique_name,
     write_note,
 )
-from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds
 
 _PRIVATE = 0o750
@@ -49,7 +49,7 @@ class ISCSIVolume:
     local = False
 
     def __init__(
-        self, *, root: RootLayout, mounts: Mounts, threads: Threads, binds: PodBinds, objects: Objects
+        self, *, root: RootLayout, mounts: MountCalls, threads: Threads, binds: PodBinds, objects: Objects
     ) -> None:
         self._root = root
         self._mounts = mounts
@@ -82,7 +82,7 @@ class ISCSIVolume:
                 on=f"volume {request.name}: attach {target.iqn} lun {target.lun}",
                 key=f"{self.name}/{target.iqn}",
                 within=WAIT_SECONDS,
-                place=Place(Lane.REMOTE, server=target.portals[0]),
+                place=ThreadPlace(Lane.REMOTE, server=target.portals[0]),
             )
             if request.block:
                 return MountedVolume(name=request.volume.name, device=device, read_only=read_only)
@@ -124,12 +124,12 @@ class ISCSIVolume:
         values = {name: value.decode("utf-8", "replace") for name, value in secret.data.items()}
         return Chap(discovery=source.chap_auth_discovery, session=source.chap_auth_session, secrets=values)
 
-    def _attach_block(self, request: VolumeRequest, shared: str, target: Target, chap: Chap) -> str:
+    def _attach_block(self, request: VolumeRequest, shared: str, target: ISCSITarget, chap: Chap) -> str:
         device = os.path.realpath(self._log_in(shared, target, chap))
         self._blocks.mark(request.pod.metadata.uid, request.name, shared, device)
         return device
 
-    def _attach_and_mount(self, request: VolumeRequest, shared: str, target: Target, chap: Chap) -> str:
+    def _attach_and_mount(self, request: VolumeRequest, shared: str, target: ISCSITarget, chap: Chap) -> str:
         if self._mounts.table().at(resolved(shared)) is not None:
             return ""
         device = self._log_in(shared, target, chap)
@@ -141,7 +141,7 @@ class ISCSIVolume:
             raise VolumeProblem(error.strerror or str(error), step="MountDevice") from error
         return device
 
-    def _log_in(self, shared: str, target: Target, chap: Chap) -> str:
+    def _log_in(self, shared: str, target: ISCSITarget, chap: Chap) -> str:
         make_directory(shared, _PRIVATE)
         # Before the login: whatever happens, it is known how to log out.
         write_note(shared, target)
@@ -178,7 +178,7 @@ class ISCSIVolume:
             os.rmdir(shared)
 
 
-def target_of(source: ISCSIVolumeSource, volume: str) -> Target:
+def target_of(source: ISCSIVolumeSource, volume: str) -> ISCSITarget:
     """What is to be attached. Raises VolumeProblem for what the program would take for an option."""
     every = (source.target_portal, *source.portals)
     portals = tuple(dict.fromkeys(one if ":" in one else one + _PORT for one in every))
@@ -189,7 +189,7 @@ def target_of(source: ISCSIVolumeSource, volume: str) -> Target:
     if not _IQN.fullmatch(source.iqn):
         raise VolumeProblem(f"iscsi iqn {source.iqn!r} is not valid", step="NewMounter initialization")
     initiator = source.initiator_name or ""
-    return Target(
+    return ISCSITarget(
         portals=portals,
         iqn=source.iqn,
         lun=source.lun,

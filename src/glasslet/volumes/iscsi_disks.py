@@ -10,7 +10,7 @@ import msgspec
 
 from glasslet.host.files.layout import RootLayout, component
 from glasslet.host.files.small_files import read_regular, write_in_place
-from glasslet.host.mounts.iscsi import Target
+from glasslet.host.mounts.iscsi import ISCSITarget
 
 PLUGIN = "kubernetes.io/iscsi"
 NOTE = "iscsi.json"
@@ -29,7 +29,7 @@ class _Note(msgspec.Struct, rename={"portals": "Portals", "iqn": "Iqn", "lun": "
     base: str = msgspec.field(default="default", name="InitIface")
 
 
-def disk_folder(root: RootLayout, target: Target, *, block: bool) -> str:
+def disk_folder(root: RootLayout, target: ISCSITarget, *, block: bool) -> str:
     """Where the disk is mounted, or (`block`) where its users are marked."""
     folder = component(f"iface-{target.interface}", "iscsi interface")
     disk = component(f"{target.portals[0]}-{target.iqn}-lun-{target.lun}", "iscsi disk")
@@ -53,20 +53,20 @@ def session_of(folder: str) -> str:
     return f"{interface}/{disk.rpartition('-lun-')[0]}"
 
 
-def write_note(folder: str, target: Target) -> None:
+def write_note(folder: str, target: ISCSITarget) -> None:
     """Notes how to log out. Raises OSError."""
     note = _Note(target.portals, target.iqn, str(target.lun), target.interface, target.base_interface)
     write_in_place(f"{folder}/{NOTE}", msgspec.json.encode(note), mode=0o600)
 
 
-def read_note(folder: str) -> Target | None:
+def read_note(folder: str) -> ISCSITarget | None:
     """What was noted, None without a note that can be read. Raises OSError."""
     try:
         note = msgspec.json.decode(read_regular(f"{folder}/{NOTE}", most=_MAX_NOTE), type=_Note)
         lun = int(note.lun)
     except (FileNotFoundError, ValueError):
         return None
-    return Target(portals=note.portals, iqn=note.iqn, lun=lun, interface=note.interface, base_interface=note.base)
+    return ISCSITarget(portals=note.portals, iqn=note.iqn, lun=lun, interface=note.interface, base_interface=note.base)
 
 
 def remove_note(folder: str) -> None:

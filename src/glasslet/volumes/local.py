@@ -14,7 +14,7 @@ from glasslet.host.mounts.filesystems import mount_disk
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import Threads
-from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.pod_binds import PodBinds
 
 _PRIVATE = 0o750
@@ -26,7 +26,7 @@ class LocalVolume:
     name = "kubernetes.io/local-volume"
     local = False
 
-    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads, binds: PodBinds) -> None:
+    def __init__(self, *, root: RootLayout, mounts: MountCalls, threads: Threads, binds: PodBinds) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads

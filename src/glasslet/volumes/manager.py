@@ -23,8 +23,7 @@ from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.layout import RootLayout, escaped
 from glasslet.host.files.removal import printable, remove_empty
 from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
-from glasslet.host.threads import HERE, HostCallStuck, Place, Threads
-from glasslet.volumes.account import MAP, MOUNT, VolumeAccount
+from glasslet.host.threads import HERE, HostCallStuck, ThreadPlace, Threads
 from glasslet.volumes.attachment import NotAttached
 from glasslet.volumes.claims import ClaimProblem, volume_group
 from glasslet.volumes.errors import VolumeNotReady
@@ -33,7 +32,7 @@ from glasslet.volumes.plugin import (
     WAIT_SECONDS,
     AttachedByController,
     Expandable,
-    Mounts,
+    MountCalls,
     Staged,
     VolumePlugin,
     VolumeProblem,
@@ -42,11 +41,12 @@ from glasslet.volumes.plugin import (
 )
 from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
 from glasslet.volumes.unserved import unserved
+from glasslet.volumes.volume_counts import MAP, MOUNT, VolumeCounts
 
 _log = logging.getLogger(__name__)
 
 
-class Claims(Protocol):
+class ClaimResolver(Protocol):
     """What is behind claims (`volumes.claims`)."""
 
     async def resolve(self, pod: Pod, volume: Volume) -> VolumeRequest:
@@ -73,14 +73,14 @@ class VolumeManager:
         *,
         root: RootLayout,
         plugins: Mapping[str, VolumePlugin],
-        claims: Claims,
-        mounts: Mounts,
+        claims: ClaimResolver,
+        mounts: MountCalls,
         threads: Threads,
-        account: VolumeAccount | None = None,
+        account: VolumeCounts | None = None,
         attachment: Attachment | None = None,
     ) -> None:
         self._root = root
-        self._account = account or VolumeAccount()
+        self._account = account or VolumeCounts()
         self._attachment = attachment
         self._claims = claims
         self._plugins = dict(plugins)
@@ -250,7 +250,7 @@ class VolumeManager:
             place=self._place_of(uid, volume),
         )
 
-    def _place_of(self, uid: str, directory: str) -> Place:
+    def _place_of(self, uid: str, directory: str) -> ThreadPlace:
         """Where work on a volume is done, by what is on disk: only directories of this node's own are looked at."""
         local = (plugin for plugin in self._plugins.values() if plugin.local)
         there = any(os.path.lexists(self._root.volume(uid, plugin.name, directory)) for plugin in local)

@@ -14,8 +14,8 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.program import mount_by_program
 from glasslet.host.mounts.table import resolved
-from glasslet.host.threads import HostCallStuck, Lane, Place, Threads
-from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeProblem, VolumeRequest, volume_key
+from glasslet.host.threads import HostCallStuck, Lane, ThreadPlace, Threads
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 
 FORCE_AFTER = 60.0
 """Seconds until a server that does not answer is left without asking it."""
@@ -29,7 +29,7 @@ class NFSVolume:
     name = "kubernetes.io/nfs"
     local = False
 
-    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads) -> None:
+    def __init__(self, *, root: RootLayout, mounts: MountCalls, threads: Threads) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads
@@ -46,7 +46,7 @@ class NFSVolume:
             on=f"volume {request.name}: mount {source.server}:{source.path}",
             key=volume_key(request.pod.metadata.uid, request.name),
             within=WAIT_SECONDS,
-            place=Place(Lane.REMOTE, server=source.server),
+            place=ThreadPlace(Lane.REMOTE, server=source.server),
         )
         return MountedVolume(name=request.volume.name, path=path, read_only=read_only)
 
@@ -68,7 +68,7 @@ class NFSVolume:
                 on=f"volume {volume}: unmount nfs by force",
                 key=f"{key}/force",
                 within=WAIT_SECONDS - FORCE_AFTER,
-                place=Place(Lane.RELEASE),
+                place=ThreadPlace(Lane.RELEASE),
             )
 
     def _mount(self, source: str, path: str, options: tuple[str, ...]) -> None:

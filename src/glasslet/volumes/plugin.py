@@ -12,9 +12,9 @@ from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
 from glasslet.exchange.volume import MountedVolume
 from glasslet.host.mounts.table import MountTable
-from glasslet.host.threads import Lane, Place
+from glasslet.host.threads import Lane, ThreadPlace
 
-REMOTE = Place(Lane.REMOTE)
+REMOTE = ThreadPlace(Lane.REMOTE)
 """Work on volumes that depend on a server or a device elsewhere, or may do so."""
 
 WAIT_SECONDS = 123.0
@@ -105,8 +105,8 @@ class Expandable(Protocol):
         """After `set_up`; nothing to grow is fine. Raises VolumeProblem or OSError."""
 
 
-class Mounts(Protocol):
-    """The node's mounts (`host.mounts.Mounts`)."""
+class MountCalls(Protocol):
+    """The node's mounts (`host.mounts.syscalls.Mounts`)."""
 
     def table(self) -> MountTable: ...
     def mount_tmpfs(self, target: str, *, size: int = 0) -> None: ...

@@ -15,7 +15,7 @@ from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import MountEntry, MountTable, resolved
 from glasslet.host.threads import Threads
 from glasslet.volumes.group_owner import GroupOwner, Tell
-from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, Mounts, VolumeRequest, volume_key
+from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeRequest, volume_key
 
 _PRIVATE = 0o750
 _READY = "ready"
@@ -24,7 +24,9 @@ _READY = "ready"
 class PodBinds:
     """Makes and takes off these mounts. One for all plugins."""
 
-    def __init__(self, *, root: RootLayout, mounts: Mounts, threads: Threads, groups: GroupOwner, tell: Tell) -> None:
+    def __init__(
+        self, *, root: RootLayout, mounts: MountCalls, threads: Threads, groups: GroupOwner, tell: Tell
+    ) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from glasslet.host.threads import HERE, Place
+from glasslet.host.threads import HERE, ThreadPlace
 from glasslet.record.stations import WaitKind
 from glasslet.volumes.group_owner import GroupOwner
 from tests.builders.podspec import pod_of
@@ -36,7 +36,7 @@ class SlowThreads:
         key: str = "",
         kind: WaitKind = WaitKind.VOLUME,
         within: float = 30.0,
-        place: Place = HERE,
+        place: ThreadPlace = HERE,
     ) -> T:
         answer = call()
         async with asyncio.timeout(within):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.host.app_armor import app_armor_enabled
+from glasslet.host.machine import app_armor_enabled
 
 
 def machine(root: Path, *, mounted: bool, enabled: str | None) -> str:

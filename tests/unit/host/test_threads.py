@@ -7,7 +7,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.host.threads import LANES, HostCallStuck, HostThreads, Lane, LaneLimits, Place
+from glasslet.host.threads import LANES, HostCallStuck, HostThreads, Lane, LaneLimits, ThreadPlace
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
 from tests.fakes.waits import WaitLog
@@ -145,7 +145,7 @@ def a_pod(number: int) -> PodRef:
     return PodRef("default", f"pod-{number}", PodUID(f"uid-{number}"))
 
 
-NFS = Place(Lane.REMOTE, server="nfs.example")
+NFS = ThreadPlace(Lane.REMOTE, server="nfs.example")
 LOCAL_PLACES = LANES[Lane.LOCAL].places
 
 
@@ -174,7 +174,7 @@ async def test_a_pod_and_a_server_have_a_share_of_what_depends_on_servers(waits:
 
         def mount(pod: int, server: str, name: str) -> None:
             with working_for(a_pod(pod)):
-                place = Place(Lane.REMOTE, server=server)
+                place = ThreadPlace(Lane.REMOTE, server=server)
                 group.create_task(threads.run(dead, on="mount", key=f"{pod}/{name}", within=60, place=place))
 
         for number in range(100):
@@ -196,11 +196,11 @@ async def test_an_unmount_by_force_has_a_place_however_many_mounts_hang(waits: W
     async with asyncio.TaskGroup() as group:
         for number in range(600):
             with working_for(a_pod(number // 8)):
-                place = Place(Lane.REMOTE, server=f"server-{number}")
+                place = ThreadPlace(Lane.REMOTE, server=f"server-{number}")
                 group.create_task(threads.run(dead, on="mount", key=f"v{number}", within=60, place=place))
         await dead.until(begun=LANES[Lane.REMOTE].places)
         with working_for(a_pod(0)):
-            await threads.run(dead.released.set, on="unmount by force", within=60, place=Place(Lane.RELEASE))
+            await threads.run(dead.released.set, on="unmount by force", within=60, place=ThreadPlace(Lane.RELEASE))
 
 
 async def test_slow_calls_of_a_lane_have_an_end(waits: WaitLog) -> None:
@@ -221,7 +221,7 @@ async def test_shares_are_forgotten_with_the_last_call(waits: WaitLog) -> None:
     threads = HostThreads(recorder=waits)
     for number in range(50):
         with working_for(a_pod(number)):
-            await threads.run(lambda: None, on="x", place=Place(Lane.REMOTE, server=f"s{number}"))
+            await threads.run(lambda: None, on="x", place=ThreadPlace(Lane.REMOTE, server=f"s{number}"))
     remote = threads._lanes[Lane.REMOTE]
     assert remote.pods._in_use == {}
     assert remote.servers._in_use == {}

@@ -9,8 +9,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.host.files.layout import RootLayout
-from glasslet.host.subordinate_ids import SubordinateIdsUnusable, parse_ids
-from glasslet.host.user_ids import NoUserIds, SpareIds, UserIds
+from glasslet.host.user_ids import NoUserIds, SpareIds, SubordinateIdsUnusable, UserIds, parse_ids
 
 ONE, TWO = PodUID("uid-1"), PodUID("uid-2")
 

@@ -25,17 +25,17 @@ from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.model import FilesystemUsage, ObservedPod
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
 from glasslet.stats.cgroups.cpu_rates import WINDOW
 from glasslet.stats.cgroups.figures import CgroupFigures, Part
+from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.collector import MAX_AGE, NodeCollector
 from glasslet.stats.disks.storage import MAX_AGE as DISKS_MAX_AGE
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumePlace, VolumeUsage, volume_places
 from glasslet.stats.node_figures import Sockets
-from glasslet.stats.node_stats import NodeStats
-from glasslet.stats.pages.cadvisor_page import MachineFacts
-from glasslet.stats.pages.summary import NodeFacts, StatsUnavailable
+from glasslet.stats.node_stats import NodeStatistics
+from glasslet.stats.pages.cadvisor_page import MachineLabels
+from glasslet.stats.pages.summary import StatsUnavailable, SummaryNode
 from glasslet.stats.targets import SystemGroups, choose_targets, groups_above
 from tests.builders.cgroup_tree import write_v2
 from tests.builders.observed import exited_container, observed_container, observed_pod, observed_sandbox
@@ -144,12 +144,12 @@ class Node:
             recorder=self.waits,
         )
         self.volumes = self.volume_usage(60.0)
-        self.stats = NodeStats(
+        self.stats = NodeStatistics(
             collector=self.collector,
             disks=self.disks,
             volumes=self.volumes,
-            node=NodeFacts(name="node-1", memory=1000, system=self.system),
-            machine=MachineFacts(machine=Machine(), topology=Sockets(), device=lambda _: ""),
+            node=SummaryNode(name="node-1", memory=1000, system=self.system),
+            machine=MachineLabels(machine=Machine(), topology=Sockets(), device=lambda _: ""),
             threads=self.threads,
         )
 
@@ -205,7 +205,7 @@ async def test_only_the_container_groups_of_a_pod_hold_processes(tmp_path: Path)
         write_v2(tmp_path, group)
     collector = NodeCollector(
         views=Views(),
-        tree=CgroupV2(str(tmp_path)),
+        tree=FiguresV2(str(tmp_path)),
         system=SystemGroups(pods="/kubepods"),
         threads=InlineThreads(),
         clock=LoopClock(),

@@ -35,7 +35,7 @@ class ISCSIFailed(OSError):
         super().__init__(errno.EIO, problem)
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class ISCSITarget(Struct, frozen=True, kw_only=True):
     """One disk of one target. `portals` are `address:port`. `base_interface`: what `interface` is made from, where the
     two differ, with `initiator_name`."""
 
@@ -58,7 +58,7 @@ class Chap(Struct, frozen=True, kw_only=True):
         return f"Chap(discovery={self.discovery}, session={self.session})"
 
 
-def log_in(target: Target, chap: Chap, *, root: str = "") -> str:
+def log_in(target: ISCSITarget, chap: Chap, *, root: str = "") -> str:
     """The device of the disk, after logging in at every portal. One path is enough; of several the multipath device is
     taken. `root` stands before /dev and /sys. Raises ISCSIFailed."""
     if target.interface != target.base_interface:
@@ -77,7 +77,7 @@ def log_in(target: Target, chap: Chap, *, root: str = "") -> str:
     return _multipath(found, root) or found[0]
 
 
-def log_out(target: Target, *, root: str = "") -> None:
+def log_out(target: ISCSITarget, *, root: str = "") -> None:
     """Drops the disk, ends the sessions and forgets the target. Raises ISCSIFailed."""
     drop_disk(target, root=root)
     for portal in target.portals:
@@ -90,13 +90,13 @@ def log_out(target: Target, *, root: str = "") -> None:
         _iscsiadm("-m", "iface", "-I", target.interface, "-o", "delete")
 
 
-def drop_disk(target: Target, *, root: str = "") -> None:
+def drop_disk(target: ISCSITarget, *, root: str = "") -> None:
     """Has the kernel forget the disk's devices; the sessions stay, for other disks of the target."""
     for portal in target.portals:
         _delete(os.path.basename(os.path.realpath(_device(portal, target, root))), root)
 
 
-def _log_in_at(portal: str, target: Target, chap: Chap) -> None:
+def _log_in_at(portal: str, target: ISCSITarget, chap: Chap) -> None:
     database = ("-m", "discoverydb", "-t", "sendtargets", "-p", portal, "-I", target.interface)
     _iscsiadm(*database, "-o", "new")
     if chap.discovery:
@@ -129,7 +129,7 @@ def _authenticate(record: Sequence[str], section: str, chap: Chap, failed: str) 
             raise ISCSIFailed(f"{failed} error: {name}: {ended.problem}")
 
 
-def _make_interface(target: Target) -> None:
+def _make_interface(target: ISCSITarget) -> None:
     shown = _iscsiadm("-m", "iface", "-I", target.base_interface, "-o", "show")
     if shown.problem:
         raise ISCSIFailed(f"iscsi: failed to show iface records: {shown.output} ({shown.problem})")
@@ -149,7 +149,7 @@ def _make_interface(target: Target) -> None:
             raise ISCSIFailed(f"iscsi: failed to update iface records: {changed.output} ({changed.problem})")
 
 
-def _scan(target: Target, root: str) -> None:
+def _scan(target: ISCSITarget, root: str) -> None:
     """Has the sessions of the target look for the disk."""
     for name in glob.glob(f"{root}/sys/class/iscsi_session/session*/targetname"):
         with open(name, encoding="utf-8") as file:
@@ -160,7 +160,7 @@ def _scan(target: Target, root: str) -> None:
             _write(f"{root}/sys/class/scsi_host/{host}/scan", f"0 0 {target.lun}")
 
 
-def _device(portal: str, target: Target, root: str) -> str:
+def _device(portal: str, target: ISCSITarget, root: str) -> str:
     address = portal.replace("[", "").replace("]", "")
     return f"{root}/dev/disk/by-path/ip-{address}-iscsi-{target.iqn}-lun-{target.lun}"
 

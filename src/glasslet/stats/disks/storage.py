@@ -23,8 +23,8 @@ from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import FilesystemUsage
 from glasslet.runtime.usage import ContainerUsage
 from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, files_take, filesystem, folder_takes
+from glasslet.stats.one_at_a_time import OneAtATime
 from glasslet.stats.targets import PodTarget
-from glasslet.stats.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Storage:
         self._logs = folders.logs
         self._threads = threads
         self._clock = clock
-        self._turns = Turns(recorder=recorder, on="figures of disks that somebody else reads just now")
+        self._turns = OneAtATime(recorder=recorder, on="figures of disks that somebody else reads just now")
         self._last: tuple[float, StorageFigures] | None = None
 
     async def read(self, targets: Sequence[PodTarget], *, max_age: float = MAX_AGE) -> StorageFigures:

@@ -21,13 +21,13 @@ from glasslet.stats.node_figures import Sockets
 from glasslet.stats.pages.container_families import Family, Row, Rows
 from glasslet.stats.pages.exposition import Page, label_pairs
 from glasslet.stats.pages.filesystem_families import NodeFilesystem, of_filesystems
-from glasslet.stats.readings import ROOT, PodReading, Reading
+from glasslet.stats.readings import ROOT, NodeReading, PodReading
 
 _MILLISECOND = 1_000_000
 _Samples = Iterable[str]
 
 
-class MachineFacts(Struct, frozen=True, kw_only=True):
+class MachineLabels(Struct, frozen=True, kw_only=True):
     """What the page says about the machine itself. `device`: a block device's name by its numbers; `sandbox_image`: the
     image label of sandboxes, whose own image is not known."""
 
@@ -39,7 +39,7 @@ class MachineFacts(Struct, frozen=True, kw_only=True):
 
 
 def cadvisor_page(
-    reading: Reading, families: Iterable[Family], facts: MachineFacts, filesystems: Mapping[str, NodeFilesystem]
+    reading: NodeReading, families: Iterable[Family], facts: MachineLabels, filesystems: Mapping[str, NodeFilesystem]
 ) -> bytes:
     """The page. `filesystems`: those of the node, by device name."""
     rows = Rows(_rows(reading, facts))
@@ -59,7 +59,7 @@ def _written(family: Family, rows: Rows) -> tuple[str, str, _Samples]:
     return family.kind, family.text, family.samples(rows)
 
 
-def _rows(reading: Reading, facts: MachineFacts) -> Iterator[Row]:
+def _rows(reading: NodeReading, facts: MachineLabels) -> Iterator[Row]:
     booted = facts.booted.timestamp() if facts.booted is not None else 0.0
     for group, figures in reading.groups.items():
         started = max(reading.made_at.get(group, booted), booted)
@@ -69,7 +69,7 @@ def _rows(reading: Reading, facts: MachineFacts) -> Iterator[Row]:
         yield from _pod_rows(pod, facts)
 
 
-def _pod_rows(pod: PodReading, facts: MachineFacts) -> Iterator[Row]:
+def _pod_rows(pod: PodReading, facts: MachineLabels) -> Iterator[Row]:
     target = pod.target
     whose = {"namespace": target.ref.namespace, "pod": target.ref.name}
     started = target.sandbox.created_at.timestamp()
@@ -99,7 +99,7 @@ def _base(
     return label_pairs(container=container, id=id, image=image, name=name, namespace=namespace, pod=pod)
 
 
-def _row(labels: str, figures: CgroupFigures, started: float, facts: MachineFacts) -> Row:
+def _row(labels: str, figures: CgroupFigures, started: float, facts: MachineLabels) -> Row:
     details = figures.details
     if details is not None and details.transfers:
         named = tuple(replace(one, name=facts.device(one.numbers)) for one in details.transfers)
@@ -114,7 +114,7 @@ def _limited(root: CgroupFigures, machine: Machine) -> CgroupFigures:
     return replace(root, memory=replace(root.memory, limit=machine.memory_capacity, swap_limit=machine.swap_capacity))
 
 
-def _of_machine(facts: MachineFacts, stamp: str) -> Iterator[tuple[str, tuple[str, str, _Samples]]]:
+def _of_machine(facts: MachineLabels, stamp: str) -> Iterator[tuple[str, tuple[str, str, _Samples]]]:
     machine = facts.machine
     labels = label_pairs(boot_id=machine.boot_id, machine_id=machine.machine_id, system_uuid=machine.system_uuid)
     values = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from glasslet.stats.cgroups.figures import CgroupFigures, MemoryFigures
 from glasslet.stats.pages.exposition import Page, labels, sample
-from glasslet.stats.readings import ROOT, PodReading, Reading
+from glasslet.stats.readings import ROOT, NodeReading, PodReading
 
 _SECOND = 1_000_000_000
 _MILLISECOND = 1_000_000
@@ -17,7 +17,7 @@ _Row = tuple[str, CgroupFigures]
 """Labels, and whose figures they are."""
 
 
-def resource_page(reading: Reading | None) -> bytes:
+def resource_page(reading: NodeReading | None) -> bytes:
     """The page; None: the node could not be read, which is all that it says then."""
     page = Page()
     root = reading.groups.get(ROOT) if reading is not None else None

@@ -29,7 +29,7 @@ from glasslet.stats.pages.summary_parts import (
     swap_stats,
 )
 from glasslet.stats.pages.summary_types import ContainerStats, FsStats, NodeStats, RlimitStats, RuntimeStats, Summary
-from glasslet.stats.readings import ROOT, Reading
+from glasslet.stats.readings import ROOT, NodeReading
 from glasslet.stats.targets import SystemGroups
 
 
@@ -37,7 +37,7 @@ class StatsUnavailable(Exception):
     """The node's own figures cannot be read. Its text says which."""
 
 
-class NodeFacts(Struct, frozen=True, kw_only=True):
+class SummaryNode(Struct, frozen=True, kw_only=True):
     """What does not change. `booted`, `started`: of the machine and of the agent; memory and swap in bytes; `psi`: gate
     KubeletPSI."""
 
@@ -58,7 +58,7 @@ class DiskFacts(Struct, frozen=True, kw_only=True):
     tasks: TaskLimit
 
 
-def build_summary(reading: Reading, facts: NodeFacts, rate: Rate, disks: DiskFacts | None) -> Summary:
+def build_summary(reading: NodeReading, facts: SummaryNode, rate: Rate, disks: DiskFacts | None) -> Summary:
     """The whole summary; without `disks` only CPU, memory and swap. Raises StatsUnavailable."""
     root = reading.groups.get(ROOT)
     if root is None:
@@ -67,20 +67,22 @@ def build_summary(reading: Reading, facts: NodeFacts, rate: Rate, disks: DiskFac
     return Summary(node=_node(reading, _whole_machine(root, facts), facts, rate, disks), pods=tuple(filter(None, pods)))
 
 
-def _context(uid: PodUID, facts: NodeFacts, rate: Rate, disks: DiskFacts | None) -> PodContext:
+def _context(uid: PodUID, facts: SummaryNode, rate: Rate, disks: DiskFacts | None) -> PodContext:
     if disks is None:
         return PodContext(rate=rate, psi=facts.psi)
     return PodContext(rate=rate, psi=facts.psi, storage=disks.storage, volumes=disks.volumes.get(uid, {}))
 
 
-def _whole_machine(root: CgroupFigures, facts: NodeFacts) -> CgroupFigures:
+def _whole_machine(root: CgroupFigures, facts: SummaryNode) -> CgroupFigures:
     """The root group's limit is what the machine has."""
     if root.memory is None:
         return root
     return replace(root, memory=replace(root.memory, limit=facts.memory or None, swap_limit=facts.swap))
 
 
-def _node(reading: Reading, root: CgroupFigures, facts: NodeFacts, rate: Rate, disks: DiskFacts | None) -> NodeStats:
+def _node(
+    reading: NodeReading, root: CgroupFigures, facts: SummaryNode, rate: Rate, disks: DiskFacts | None
+) -> NodeStats:
     stats = NodeStats(
         node_name=facts.name,
         start_time=facts.booted,
@@ -108,7 +110,7 @@ def _node(reading: Reading, root: CgroupFigures, facts: NodeFacts, rate: Rate, d
 
 
 def _system(
-    name: str, group: str, reading: Reading, facts: NodeFacts, *, rate: int | None, complete: bool
+    name: str, group: str, reading: NodeReading, facts: SummaryNode, *, rate: int | None, complete: bool
 ) -> ContainerStats:
     figures = reading.groups[group]
     return ContainerStats(
@@ -121,7 +123,7 @@ def _system(
     )
 
 
-def group_start(reading: Reading, group: str, booted: datetime | None) -> datetime | None:
+def group_start(reading: NodeReading, group: str, booted: datetime | None) -> datetime | None:
     """When a group was made; not before the machine was started."""
     moment = reading.made_at.get(group)
     if moment is None:

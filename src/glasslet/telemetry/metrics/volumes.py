@@ -57,7 +57,7 @@ class ClaimCollector:
 
 
 class VolumeFamilies:
-    """Implements `volumes.account.VolumeMetrics`. Nothing here is migrated from an in-tree type to CSI."""
+    """Implements `volumes.volume_counts.VolumeMetrics`. Nothing here is migrated from an in-tree type to CSI."""
 
     def __init__(self, registry: MetricRegistry) -> None:
         self._operations = registry.histogram(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
 from glasslet.stats.cgroups.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Stall, Transfers
+from glasslet.stats.cgroups.figures_v1 import FiguresV1
+from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from tests.builders.cgroup_tree import write_v1, write_v2
 
 ALL = Part.PRESSURE | Part.PROCESSES | Part.DETAILS
@@ -20,10 +20,10 @@ def figures(request: pytest.FixtureRequest, tmp_path: Path) -> CgroupFigures:
     """The same group as either version shows it."""
     if request.param == "v1":
         write_v1(tmp_path, "/kubepods/pod1")
-        found = CgroupV1(str(tmp_path)).read("/kubepods/pod1", ALL)
+        found = FiguresV1(str(tmp_path)).read("/kubepods/pod1", ALL)
     else:
         write_v2(tmp_path, "/kubepods/pod1")
-        found = CgroupV2(str(tmp_path)).read("/kubepods/pod1", ALL)
+        found = FiguresV2(str(tmp_path)).read("/kubepods/pod1", ALL)
     assert found is not None
     return found
 
@@ -80,14 +80,14 @@ def test_transfers_are_by_device(figures: CgroupFigures) -> None:
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     write_v2(tmp_path, "/a")
 
-    found = CgroupV2(str(tmp_path)).read("/a", Part.NOTHING_MORE)
+    found = FiguresV2(str(tmp_path)).read("/a", Part.NOTHING_MORE)
 
     assert found is not None
     assert (found.details, found.processes, found.memory_pressure) == (None, None, NO_PRESSURE)
 
 
-@pytest.mark.parametrize("kind", [CgroupV1, CgroupV2])
-def test_a_group_that_is_not_there_has_no_figures(kind: type[CgroupV1 | CgroupV2], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [FiguresV1, FiguresV2])
+def test_a_group_that_is_not_there_has_no_figures(kind: type[FiguresV1 | FiguresV2], tmp_path: Path) -> None:
     assert kind(str(tmp_path)).read("/gone", ALL) is None
 
 
@@ -95,7 +95,7 @@ def test_pressure_totals_are_nanoseconds(tmp_path: Path) -> None:
     # http.md: "psi: full and some, each total (ns), avg10, avg60, avg300"
     write_v2(tmp_path, "/a")
 
-    found = CgroupV2(str(tmp_path)).read("/a", Part.PRESSURE)
+    found = FiguresV2(str(tmp_path)).read("/a", Part.PRESSURE)
 
     assert found is not None
     assert found.memory_pressure.some == Stall(1.5, 0.75, 0.2, 2_000_000)
@@ -107,7 +107,7 @@ def test_pressure_totals_are_nanoseconds(tmp_path: Path) -> None:
 def test_version_1_has_no_pressure(tmp_path: Path) -> None:
     write_v1(tmp_path, "/a")
 
-    found = CgroupV1(str(tmp_path)).read("/a", ALL)
+    found = FiguresV1(str(tmp_path)).read("/a", ALL)
 
     assert found is not None
     assert found.memory_pressure is NO_PRESSURE
@@ -117,7 +117,7 @@ def test_without_swap_accounting_no_swap_may_be_used(tmp_path: Path) -> None:
     write_v2(tmp_path, "/a", {"memory.swap.max": None, "memory.swap.current": None})
     write_v1(tmp_path, "/a", {"memory/memory.memsw.limit_in_bytes": None})
 
-    for tree in (CgroupV1(str(tmp_path)), CgroupV2(str(tmp_path))):
+    for tree in (FiguresV1(str(tmp_path)), FiguresV2(str(tmp_path))):
         assert memory(tree.read("/a", Part.NOTHING_MORE)).swap_limit == 0
 
 
@@ -127,7 +127,7 @@ def test_the_root_group_of_version_2_is_counted_by_what_is_in_use(tmp_path: Path
     absent = ("memory.current", "memory.max", "memory.swap.current", "memory.swap.max")
     write_v2(tmp_path / "root", "/", dict.fromkeys(absent))
 
-    found = memory(CgroupV2(str(tmp_path / "root"), meminfo=str(meminfo)).read("/", Part.NOTHING_MORE))
+    found = memory(FiguresV2(str(tmp_path / "root"), meminfo=str(meminfo)).read("/", Part.NOTHING_MORE))
 
     assert (found.usage, found.working_set) == (52 * MIB, 48 * MIB)
     assert (found.swap, found.limit) == (MIB, None)
@@ -136,7 +136,7 @@ def test_the_root_group_of_version_2_is_counted_by_what_is_in_use(tmp_path: Path
 def test_inactive_files_larger_than_the_use_leave_no_working_set(tmp_path: Path) -> None:
     write_v2(tmp_path, "/a", {"memory.current": "1000\n"})
 
-    assert memory(CgroupV2(str(tmp_path)).read("/a", Part.NOTHING_MORE)).working_set == 0
+    assert memory(FiguresV2(str(tmp_path)).read("/a", Part.NOTHING_MORE)).working_set == 0
 
 
 def test_shares_of_version_2_are_the_kubelets_own_weights_back(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_shares_of_version_2_are_the_kubelets_own_weights_back(tmp_path: Path) -
     for shares in (2, 102, 1024, 262144):
         weight = 1 + (shares - 2) * 9999 // 262142
         write_v2(tmp_path, "/a", {"cpu.weight": f"{weight}\n"})
-        found = CgroupV2(str(tmp_path)).read("/a", Part.DETAILS)
+        found = FiguresV2(str(tmp_path)).read("/a", Part.DETAILS)
         assert found is not None
         assert abs(details(found).limits.shares - shares) <= 262142 // 9999 + 1
 
@@ -152,7 +152,7 @@ def test_shares_of_version_2_are_the_kubelets_own_weights_back(tmp_path: Path) -
 def test_broken_files_count_nothing(tmp_path: Path) -> None:
     write_v2(tmp_path, "/a", {"memory.pressure": "some avg10=x total=1\n", "io.stat": "\n8:0\n", "cpu.max": "\n"})
 
-    found = CgroupV2(str(tmp_path)).read("/a", ALL)
+    found = FiguresV2(str(tmp_path)).read("/a", ALL)
 
     assert found is not None
     assert found.memory_pressure.some == Stall()
@@ -163,4 +163,4 @@ def test_controllers_may_be_mounted_anywhere(tmp_path: Path) -> None:
     write_v1(tmp_path / "elsewhere", "/a")
     mounts = {name: str(tmp_path / "elsewhere" / name) for name in ("cpu", "cpuacct", "memory", "pids", "blkio")}
 
-    assert CgroupV1(str(tmp_path), mounts=mounts).read_cpu("/a") == 5_000_000_000
+    assert FiguresV1(str(tmp_path), mounts=mounts).read_cpu("/a") == 5_000_000_000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
-from glasslet.stats.cgroups.cgroup_v2 import CgroupV2
 from glasslet.stats.cgroups.figures import Limits, Part
+from glasslet.stats.cgroups.figures_v1 import FiguresV1
+from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.cgroups.kept_figures import AGE, KeptFigures
 from glasslet.stats.cgroups.oom_kills import OomKills
 from tests.builders.cgroup_tree import write_v1, write_v2
@@ -51,7 +51,7 @@ def test_limits_are_read_again_after_two_to_four_minutes() -> None:
 
 def test_a_reading_without_details_keeps_no_limits(tmp_path: Path) -> None:
     write_v1(tmp_path, "/a")
-    tree = CgroupV1(str(tmp_path))
+    tree = FiguresV1(str(tmp_path))
     tree.read("/a", Part.DETAILS)
     (tmp_path / "memory" / "a" / "memory.limit_in_bytes").write_text("4096\n")
 
@@ -93,13 +93,13 @@ def test_figures_are_read_again_as_soon_as_what_they_hang_on_changes() -> None:
     ("tree", "write", "files", "cpu"),
     [
         (
-            CgroupV1,
+            FiguresV1,
             write_v1,
             {"pids/a/pids.current": "77\n", "memory/a/cgroup.procs": "1\n2\n3\n"},
             ("cpuacct/a/cpuacct.usage", "5000000001\n"),
         ),
         (
-            CgroupV2,
+            FiguresV2,
             write_v2,
             {"a/pids.current": "77\n", "a/cgroup.procs": "1\n2\n3\n"},
             ("a/cpu.stat", "usage_usec 5000001\nuser_usec 3000000\nsystem_usec 1500000\n"),
@@ -107,7 +107,7 @@ def test_figures_are_read_again_as_soon_as_what_they_hang_on_changes() -> None:
     ],
 )
 def test_processes_and_details_are_read_again_once_something_ran_in_the_group(
-    tree: type[CgroupV1 | CgroupV2],
+    tree: type[FiguresV1 | FiguresV2],
     write: Callable[[Path, str], None],
     files: dict[str, str],
     cpu: tuple[str, str],
@@ -132,7 +132,7 @@ def test_processes_and_details_are_read_again_once_something_ran_in_the_group(
 
 def test_what_the_kernel_writes_to_disk_for_a_quiet_group_is_seen(tmp_path: Path) -> None:
     write_v2(tmp_path, "/a")
-    tree = CgroupV2(str(tmp_path))
+    tree = FiguresV2(str(tmp_path))
     tree.read("/a", Part.DETAILS)
     (tmp_path / "a" / "io.stat").write_text("8:0 rbytes=1 wbytes=999 rios=1 wios=9\n")
     found = tree.read("/a", Part.DETAILS)
@@ -143,7 +143,7 @@ def test_what_the_kernel_writes_to_disk_for_a_quiet_group_is_seen(tmp_path: Path
 
 def test_memory_is_read_each_time(tmp_path: Path) -> None:
     write_v1(tmp_path, "/a")
-    tree = CgroupV1(str(tmp_path))
+    tree = FiguresV1(str(tmp_path))
     tree.read("/a", Part.DETAILS)
     (tmp_path / "memory" / "a" / "memory.stat").write_text("total_inactive_file 56623104\n")
     found = tree.read("/a", Part.DETAILS)

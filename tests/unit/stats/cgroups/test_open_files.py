@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from glasslet.stats.cgroups.cgroup_v1 import CgroupV1
 from glasslet.stats.cgroups.figures import Part
+from glasslet.stats.cgroups.figures_v1 import FiguresV1
 from glasslet.stats.cgroups.open_files import UNUSED_FOR, OpenFiles
 from tests.builders.cgroup_tree import write_v1
 from tests.unit.stats.cgroups.test_kept_figures import Hand
@@ -78,7 +78,7 @@ def test_files_nobody_reads_any_more_are_closed_at_a_later_reading(tmp_path: Pat
 
 def test_a_group_keeps_no_more_than_three_files_open(tmp_path: Path) -> None:
     write_v1(tmp_path, "/a")
-    tree, before = CgroupV1(str(tmp_path)), open_descriptors()
+    tree, before = FiguresV1(str(tmp_path)), open_descriptors()
     for parts in (Part.NOTHING_MORE, Part.PROCESSES | Part.DETAILS):
         tree.read("/a", parts)
     assert open_descriptors() - before == 3

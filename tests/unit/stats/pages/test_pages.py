@@ -13,12 +13,12 @@ from glasslet.stats.cgroups.handles import Handles
 from glasslet.stats.disks.disk_counters import DiskCounters
 from glasslet.stats.disks.disk_usage import FilesystemFigures
 from glasslet.stats.node_figures import Sockets
-from glasslet.stats.pages.cadvisor_page import MachineFacts, cadvisor_page
+from glasslet.stats.pages.cadvisor_page import MachineLabels, cadvisor_page
 from glasslet.stats.pages.container_families import families
 from glasslet.stats.pages.exposition import Page, labels, sample
 from glasslet.stats.pages.filesystem_families import NodeFilesystem
 from glasslet.stats.pages.resource_page import resource_page
-from glasslet.stats.readings import Reading
+from glasslet.stats.readings import NodeReading
 from tests.builders.observed import START, observed_container
 from tests.builders.reading import AT, POD_GROUP, container_reading, figures, memory, pod_reading, reading
 
@@ -38,7 +38,7 @@ DETAILS = Details(
     threads=9,
     transfers=(Transfers("8:0", 10, 20, 1, 2), Transfers("9:9", 1, 1, 1, 1)),
 )
-MACHINE = MachineFacts(
+MACHINE = MachineLabels(
     machine=Machine(memory_capacity=1000, swap_capacity=500, cpu_count=4, boot_id="b", machine_id="m", system_uuid="s"),
     topology=Sockets(sockets=1, cores=2),
     device=lambda numbers: "/dev/sda" if numbers == "8:0" else "",
@@ -62,7 +62,7 @@ SANDBOX = f'container="",id="{POD_GROUP}/sandbox-0",image="pause:3.10",name="san
 ROOT = 'container="",id="/",image="",name="",namespace="",pod=""'
 
 
-def node() -> Reading:
+def node() -> NodeReading:
     """One pod, read in full detail."""
     main = container_reading(
         observed_container(image="busybox"),
@@ -72,7 +72,7 @@ def node() -> Reading:
     return reading(pod_reading(main, figures=figures(4_000_000_000, details=Details()), sandbox=figures(0)))
 
 
-def page(of: Reading | None = None, *, psi: bool = True) -> list[str]:
+def page(of: NodeReading | None = None, *, psi: bool = True) -> list[str]:
     """The lines of /metrics/cadvisor."""
     disk = FilesystemFigures(taken_at=AT, capacity=100, available=40, used=60, inodes=10, inodes_free=4)
     return (

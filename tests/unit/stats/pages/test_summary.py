@@ -23,9 +23,9 @@ from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken
 from glasslet.stats.disks.storage import PodFilesTaken, StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken
 from glasslet.stats.node_figures import TaskLimit
-from glasslet.stats.pages.summary import DiskFacts, NodeFacts, StatsUnavailable, build_summary
+from glasslet.stats.pages.summary import DiskFacts, StatsUnavailable, SummaryNode, build_summary
 from glasslet.stats.pages.summary_types import encode_summary
-from glasslet.stats.readings import Reading
+from glasslet.stats.readings import NodeReading
 from glasslet.stats.targets import SystemGroups
 from tests.builders.observed import observed_container
 from tests.builders.pod import UID, pod
@@ -34,7 +34,7 @@ from tests.builders.reading import AT, container_reading, eth0, figures, memory,
 NOW = "2026-01-01T00:00:00Z"
 BOOTED = datetime(2025, 12, 31, tzinfo=UTC)
 STARTED = datetime(2025, 12, 31, 12, tzinfo=UTC)
-FACTS = NodeFacts(
+FACTS = SummaryNode(
     name="node-1",
     booted=BOOTED,
     started=STARTED,
@@ -77,7 +77,9 @@ def storage(**changes: Any) -> StorageFigures:
     return StorageFigures(**(facts | changes))
 
 
-def summary(of: Reading, *, only: bool = False, volumes: dict[str, VolumeTaken] | None = None, **changes: Any) -> Any:
+def summary(
+    of: NodeReading, *, only: bool = False, volumes: dict[str, VolumeTaken] | None = None, **changes: Any
+) -> Any:
     """The summary as a client reads it."""
     disks = None
     if not only:
@@ -223,7 +225,7 @@ def test_a_pod_without_running_containers_is_left_out() -> None:
 
 
 def test_times_that_nobody_knows_are_null() -> None:
-    assert summary(reading(), facts=NodeFacts(name="n"))["node"]["startTime"] is None
+    assert summary(reading(), facts=SummaryNode(name="n"))["node"]["startTime"] is None
 
 
 def test_a_node_whose_root_group_cannot_be_read_has_no_summary() -> None:
@@ -242,7 +244,7 @@ def test_system_containers_without_a_known_group_are_left_out() -> None:
 
 def test_pressure_and_io_need_their_gate() -> None:
     # http.md: "psi and io appear with gate KubeletPSI"
-    facts = NodeFacts(name="n", psi=False, system=SystemGroups(pods="/kubepods"))
+    facts = SummaryNode(name="n", psi=False, system=SystemGroups(pods="/kubepods"))
     text = json.dumps(summary(reading(pod_reading(container_reading())), facts=facts))
     assert '"psi"' not in text
     assert '"io"' not in text

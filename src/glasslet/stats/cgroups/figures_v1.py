@@ -15,7 +15,7 @@ from glasslet.stats.cgroups.open_files import OpenFiles
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
-class CgroupV1:
+class FiguresV1:
     """Groups below `<root>/<controller>`, or where `mounts` says that a controller is; `root` is /sys/fs/cgroup on a
     real machine. A group's name is its path below a controller (`/kubepods/pod1`), "/" is the whole machine."""
 

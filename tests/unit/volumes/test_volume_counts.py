@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glasslet.volumes.account import HERE, UNKNOWN_PLUGIN, WANTED, VolumeAccount
+from glasslet.volumes.volume_counts import HERE, UNKNOWN_PLUGIN, WANTED, VolumeCounts
 
 SECRET, DISK = "kubernetes.io/secret", "kubernetes.io/empty-dir"
 
@@ -30,11 +30,11 @@ def told() -> Told:
 
 
 @pytest.fixture
-def account(told: Told) -> VolumeAccount:
-    return VolumeAccount(told, clock=lambda: told.now)
+def account(told: Told) -> VolumeCounts:
+    return VolumeCounts(told, clock=lambda: told.now)
 
 
-def mount(account: VolumeAccount, told: Told, name: str = "data", *, seconds: float = 1, fails: bool = False) -> None:
+def mount(account: VolumeCounts, told: Told, name: str = "data", *, seconds: float = 1, fails: bool = False) -> None:
     try:
         with account.mounting("u1", name, SECRET):
             told.now += seconds
@@ -44,21 +44,21 @@ def mount(account: VolumeAccount, told: Told, name: str = "data", *, seconds: fl
         told.now += 10
 
 
-def test_a_volume_is_wanted_before_it_is_here(account: VolumeAccount, told: Told) -> None:
+def test_a_volume_is_wanted_before_it_is_here(account: VolumeCounts, told: Told) -> None:
     account.wanted("u1", "data")
     assert account.counts() == {(UNKNOWN_PLUGIN, WANTED): 1}
     mount(account, told)
     assert account.counts() == {(SECRET, WANTED): 1, (SECRET, HERE): 1}
 
 
-def test_the_whole_time_has_all_tries_in_it(account: VolumeAccount, told: Told) -> None:
+def test_the_whole_time_has_all_tries_in_it(account: VolumeCounts, told: Told) -> None:
     mount(account, told, fails=True)
     mount(account, told)
     assert [failed for *_, failed in told.operations] == [True, False]
     assert told.mounts == [(SECRET, 12)]
 
 
-def test_a_look_at_a_mounted_volume_is_an_operation_and_no_mount(account: VolumeAccount, told: Told) -> None:
+def test_a_look_at_a_mounted_volume_is_an_operation_and_no_mount(account: VolumeCounts, told: Told) -> None:
     mount(account, told)
     mount(account, told)
     assert told.operations == [(SECRET, "volume_mount", 1, False)] * 2
@@ -66,7 +66,7 @@ def test_a_look_at_a_mounted_volume_is_an_operation_and_no_mount(account: Volume
 
 
 def test_volumes_of_a_pod_that_ends_are_here_and_not_wanted_until_they_are_off(
-    account: VolumeAccount, told: Told
+    account: VolumeCounts, told: Told
 ) -> None:
     mount(account, told, "a")
     mount(account, told, "b")
@@ -80,7 +80,7 @@ def test_volumes_of_a_pod_that_ends_are_here_and_not_wanted_until_they_are_off(
     assert account.counts() == {}
 
 
-def test_a_volume_that_an_earlier_agent_mounted_is_taken_off_as_well(account: VolumeAccount, told: Told) -> None:
+def test_a_volume_that_an_earlier_agent_mounted_is_taken_off_as_well(account: VolumeCounts, told: Told) -> None:
     with account.unmounting("u0", "data", DISK):
         pass
     assert told.operations == [(DISK, "volume_unmount", 0, False)]

@@ -9,7 +9,7 @@ from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
 
-class Turns:
+class OneAtATime:
     """An asynchronous context manager. `on`: what is being waited for, in words."""
 
     def __init__(self, *, recorder: Recorder, on: str) -> None:

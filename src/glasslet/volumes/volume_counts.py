@@ -44,7 +44,7 @@ class _Volume:
         self.here = False
 
 
-class VolumeAccount:
+class VolumeCounts:
     """Volumes by the pod's uid and their name in it, which with a claim is not that of their directory: such a volume
     counts until all of the pod is gone."""
 

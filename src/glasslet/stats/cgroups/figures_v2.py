@@ -26,7 +26,7 @@ _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000
 
 
-class CgroupV2:
+class FiguresV2:
     """Groups below `root` (/sys/fs/cgroup on a real machine), named by their path there. `meminfo`: the machine's
     /proc/meminfo, because the kernel keeps no memory figures of the root group but memory.stat."""
 
