@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 MAX_INT32 = 2**31 - 1
+_INT64 = range(-(2**63), 2**63)
+_INT64_DIGITS = 19
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -43,6 +45,18 @@ _is_label_value = re.compile(_LABEL_VALUE).fullmatch
 _is_env_name = re.compile(_ENV_NAME).fullmatch
 _is_config_key = re.compile(_CONFIG_KEY).fullmatch
 _is_header = re.compile(_HEADER).fullmatch
+
+
+def int64(text: str) -> int | None:
+    """The number in a text, as Go's ParseInt reads 64 bits; None for any other text, of any length."""
+    sign, digits = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _INT64_DIGITS:
+        return None
+    number = -int(digits) if sign == "-" else int(digits)
+    return number if number in _INT64 else None
 
 
 def dns_label_problems(text: str) -> list[str]:

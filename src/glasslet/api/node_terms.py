@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
+from glasslet.api.formats import int64
 from glasslet.api.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,19}")
 
 
 def selector_allows(selector: NodeSelector, *, name: str, labels: Mapping[str, str]) -> bool:
@@ -43,6 +41,7 @@ def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> b
 
 
 def _compares(operator: str, value: str, bound: str) -> bool:
-    if not _WHOLE_NUMBER.fullmatch(value) or not _WHOLE_NUMBER.fullmatch(bound):
+    number, limit = int64(value), int64(bound)
+    if number is None or limit is None:
         return False
-    return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+    return number > limit if operator == "Gt" else number < limit

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
+from glasslet.api.formats import int64
+
 HEAD_BYTES = 1024 * 1024
 """Status line and headers; an endless head must not fill the agent's memory."""
 _LINE_BYTES = 4096
 _INTERIM_ANSWERS = 5
 _SHOWN = 80
-_MOST_DIGITS = 19
-"""Of a length that fits into 63 bits."""
 
 Receive = Callable[[], Awaitable[bytes]]
 """Some more bytes, none at the end of the connection."""
@@ -59,7 +59,7 @@ class ResponseReader:
             while len(self._buffer) < limit and await self._more():
                 pass
             return bytes(self._buffer[:limit])
-        return await self._take(min(int(length[-_MOST_DIGITS:]), limit))
+        return await self._take(min(int64(length) or 0, limit))
 
     async def _head_bytes(self) -> bytes:
         start = 0
@@ -140,12 +140,7 @@ def parse_head(head: bytes) -> Head:
 
 
 def _is_length(text: str) -> bool:
-    return (
-        text.isascii()
-        and text.isdigit()
-        and len(text.lstrip("0")) <= _MOST_DIGITS
-        and int(text[-_MOST_DIGITS:]) < 2**63
-    )
+    return text.isdigit() and int64(text) is not None
 
 
 def malformed(data: bytes) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+from glasslet.api.formats import int64
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_mirror
@@ -343,7 +344,7 @@ def _decides(theirs: PodStatus, ours: PodStatus) -> bool:
 
 def _version(text: str) -> int:
     """A resource version as a number, 0 for one that is none. Versions of one object grow."""
-    return int(text) if text.isdigit() else 0
+    return int64(text) or 0
 
 
 def _ready(status: PodStatus) -> str:

@@ -43,3 +43,17 @@ def test_a_name_with_a_newline_at_its_end_is_refused() -> None:
 
 def test_a_generated_name_may_end_with_a_dash() -> None:
     assert formats.name_prefix_problems("web-") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0), ("-0", 0), ("+7", 7), ("007", 7), ("", None), ("-", None),
+        ("9223372036854775807", 2**63 - 1), ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", None), ("-9223372036854775809", None), ("1_0", None), (" 1", None),
+        ("1.0", None), ("\u0661", None), ("\u00b2", None), ("9" * 100_000, None), ("0" * 100_000 + "5", 5),
+    ],
+    ids=lambda value: str(value)[:20],
+)  # fmt: skip
+def test_a_number_of_64_bits_is_read_as_go_reads_it(text: str, number: int | None) -> None:
+    assert formats.int64(text) == number
