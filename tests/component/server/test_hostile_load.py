@@ -1,7 +1,7 @@
 """A server process under attack answers honest clients, in bounded memory, and its event loop is never long late.
 
 Short form: 1,000 connections to the servers over a fake node. Long form (`scripts/test-hostile`): 10,000 connections to
-a whole agent. Bounds of time hold on a machine that has nothing else to do: only the long form asserts them.
+a whole agent.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ async def under_watch(victim: Victim, attack: str) -> AsyncIterator[None]:
             await asyncio.sleep(0.05)
 
     tasks = [asyncio.create_task(weigh()), asyncio.create_task(honest.run())]
-    with probing(victim.health_port) as probe:
+    with probing(victim.health_port, victim.pid) as probe:
         try:
             yield
             await asyncio.sleep(0.3)
@@ -127,16 +127,16 @@ async def under_watch(victim: Victim, attack: str) -> AsyncIterator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        late = await asyncio.to_thread(probe.worst)
+        late, busy = await asyncio.to_thread(probe.worst)
     print(
-        f"\n{attack}: RSS {began / 1e6:.0f} -> {largest / 1e6:.0f} MB, loop late {late * 1000:.0f} ms at most, "
+        f"\n{attack}: RSS {began / 1e6:.0f} -> {largest / 1e6:.0f} MB, "
+        f"loop late {late * 1000:.0f} ms at most, of its own work {busy * 1000:.0f} ms, "
         f"honest client {honest.answered} answered, {honest.refused} refused, slowest {honest.slowest * 1000:.0f} ms"
     )
     assert largest < RSS_BYTES
     assert honest.refused == 0
     assert honest.answered > 0
-    if LONG:
-        assert late < LATE_SECONDS
+    assert busy < LATE_SECONDS
 
 
 Attack = Callable[[Crowd, int], Awaitable[None]]
