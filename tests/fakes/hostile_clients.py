@@ -36,8 +36,8 @@ print(worst, busiest)
 class LatenessProbe:
     """A process that asks the health port fifty times a second: an answer is as late as the event loop.
 
-    On a machine with other work the agent also waits for a CPU. So the time that its main thread ran until the answer is
-    measured, too: what the event loop did meanwhile."""
+    On a machine with other work the agent also waits for a CPU, so the time that its main thread ran until the answer
+    is measured, too: what the event loop did meanwhile."""
 
     def __init__(self, health_port: int, pid: int) -> None:
         self._process = subprocess.Popen(
