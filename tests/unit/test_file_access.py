@@ -9,26 +9,10 @@ from pathlib import Path
 import glasslet
 
 ROOT = Path(glasslet.__file__).parent
-OF_OS = frozenset(
-    (
-        *(
-            "open",
-            "read",
-            "write",
-            "listdir",
-            "scandir",
-            "stat",
-            "lstat",
-            "fstat",
-            "unlink",
-            "mkdir",
-            "makedirs",
-            "rename",
-        ),
-        *("replace", "rmdir", "symlink", "link", "chmod", "chown", "readlink", "statvfs", "utime", "truncate"),
-        *("fwalk", "walk", "remove"),
-    )
-)
+OF_OS = {
+    *("open", "listdir", "scandir", "stat", "lstat", "unlink", "mkdir", "makedirs", "rename", "replace", "rmdir"),
+    *("symlink", "link", "chmod", "chown", "readlink", "statvfs", "utime", "truncate", "fwalk", "walk", "remove"),
+}
 OF_PATHLIB = frozenset(
     (
         "read_text",
