@@ -110,10 +110,13 @@ def capacity_of(path: str) -> int:
 def _memory_info(text: str) -> dict[str, int]:
     found = {}
     for line in text.split("\n"):
-        match = re.fullmatch(r"(\w+):\s+(\d+) kB", line.strip())
+        match = re.fullmatch(r"(\w+):\s+(\d{1,19}) kB", line.strip())
         if match:
             found[match[1]] = int(match[2]) * 1024
     return found
+
+
+_CPU = re.compile("[0-9]{1,9}")
 
 
 def _count_cpus(ranges: str) -> int:
@@ -121,7 +124,7 @@ def _count_cpus(ranges: str) -> int:
     count = 0
     for part in filter(None, ranges.split(",")):
         first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()):
+        if not _CPU.fullmatch(first) or (last and not _CPU.fullmatch(last)):
             return 0
         count += int(last or first) - int(first) + 1
     return count

@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 _BACK_OFF_MIN = 0.8
 _BACK_OFF_MAX = 30.0
 _RELIST_PAUSE = 0.1
+_MOST_DIGITS = 20
+"""Of a resource version, which has 64 bits."""
 
 
 class HasMeta(Protocol):
@@ -221,7 +223,11 @@ class Reflector(Generic[T]):
         """Whether the event is not newer than the last one. The server has lost its place then, and an old event taken
         for news would bring back or remove a pod. Versions that are not numbers cannot be compared."""
         told, last = event.resource_version, self._version
-        return event.kind is not WatchKind.BOOKMARK and told.isdigit() and last.isdigit() and int(told) <= int(last)
+        return event.kind is not WatchKind.BOOKMARK and _is_number(told) and _is_number(last) and int(told) <= int(last)
+
+
+def _is_number(version: str) -> bool:
+    return version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
 
 
 def _whole(item: T) -> T:

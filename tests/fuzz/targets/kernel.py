@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from glasslet.host.addresses import default_routes
 from glasslet.host.files.env_files import EnvFileUnusable, parse_env_file
+from glasslet.host.machine import _count_cpus, _memory_info
 from glasslet.host.mounts.table import MountTable, MountTableUnreadable
 from glasslet.host.resolver import ResolverUnreadable, parse_resolver, resolver_limits
 from glasslet.host.user_ids import SubordinateIdsUnusable, parse_ids
@@ -28,6 +30,10 @@ NET = (
     b"Inter-|   Receive                                                |  Transmit\n"
     b" face |bytes    packets errs drop|bytes    packets errs drop\n"
     b"    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 100 2 0 0 0 0 0 0 300 4 0 0 0 0 0 0\n"
+)
+ROUTES = (
+    b"Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
+    b"eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\n"
 )
 ENV_FILE = b"A=one\n# note\nLONG=two \\\nthree\nB = x\n"
 
@@ -55,6 +61,9 @@ def targets() -> list[Target]:
         bytes_target("blkio", cgroup_v1._by_device, [BLKIO]),
         bytes_target("net/dev", interfaces, [NET], words=(b"eth0:", b"lo:", b":")),
         bytes_target("variables of a file", _variables, [ENV_FILE], errors=(EnvFileUnusable, UnicodeDecodeError)),
+        bytes_target("default routes", lambda data: default_routes(text(data), text(data)), [ROUTES]),
+        bytes_target("meminfo", lambda data: _memory_info(text(data)), [b"MemTotal:       2048 kB\nMemFree: 1 kB\n"]),
+        bytes_target("list of CPUs", lambda data: _count_cpus(text(data)), [b"0-3,8"]),
         bytes_target(
             "subordinate ids",
             lambda data: parse_ids(data.decode()),
@@ -62,6 +71,11 @@ def targets() -> list[Target]:
             errors=(SubordinateIdsUnusable, UnicodeDecodeError),
         ),
     ]
+
+
+def text(data: bytes) -> str:
+    """As files of the kernel are read."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _mounts(data: bytes) -> object:

@@ -19,7 +19,9 @@ from glasslet.api.times import parse_rfc3339
 from glasslet.api.validation.pod import pod_errors
 from glasslet.identity.signing_objects import CertificateSigningRequest
 from glasslet.kubeapi.answers import error_for
+from glasslet.kubeapi.client import _watch_event
 from glasslet.kubeapi.decoding import UndecodableObject, decode_object
+from glasslet.kubeapi.errors import APIError
 from glasslet.podspec.container import container_spec
 from glasslet.podspec.demand import pod_demand
 from glasslet.podspec.errors import ConfigError
@@ -149,6 +151,9 @@ def targets() -> list[Target]:
     made.append(
         tree_target("API error", lambda data: [error_for("GET", code, data, "7") for code in (409, 429, 500)], [status])
     )
+    event = {"type": "MODIFIED", "object": {"kind": "Pod", "apiVersion": "v1", **small}}
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+    made.append(tree_target("watch event", _event, [event, gone | {"type": "BOOKMARK"}], errors=(APIError,)))
     quantities = [b"1", b"100m", b"1.5Gi", b"1e3", b"12E", b"-0.25k", b"1n", *NUMBERS]
     made.append(
         bytes_target(
@@ -199,6 +204,10 @@ def _decoder(kind: type) -> Any:
         return found
 
     return run
+
+
+def _event(data: bytes) -> object:
+    return _watch_event("GET", data, Pod)
 
 
 def _quantity(data: bytes) -> object:

@@ -14,10 +14,11 @@ from glasslet.probes.grpc_health import serving_status
 from glasslet.probes.hpack import BadHeaders, HeaderDecoder, encode_header
 from glasslet.probes.http_response import BadResponse, ResponseReader, parse_head
 from glasslet.server.handlers import log_options
-from glasslet.server.handlers.streams import BadQuery, session_streams
+from glasslet.server.handlers.streams import BadQuery, _fields, _status, session_streams
 from glasslet.server.healthz import HealthzServer
 from glasslet.server.protocols import PING
 from glasslet.server.transport.stream_watch import SPDYWatch, WebSocketWatch
+from glasslet.server.transport.tunnel import RuntimeUnreachable
 from tests.fakes.waits import WaitLog
 from tests.fuzz.engine import Target
 from tests.fuzz.mutation import mutated
@@ -100,6 +101,12 @@ def targets() -> list[Target]:
         Target("SPDY frames", _pieces_of(SPDY), _spdy, (), [[SPDY]]),
         Target("WebSocket frames", _pieces_of(WEBSOCKET), _websocket, (), [[WEBSOCKET]]),
         bytes_target("log query", _log_query, QUERIES, errors=(log_options.Undecodable, log_options.Invalid)),
+        bytes_target(
+            "stream answer",
+            _stream_head,
+            [b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\n\r\n"],
+            errors=(RuntimeUnreachable,),
+        ),
         bytes_target("session query", _session, [b"input=1&output=1&error=1&tty=0"], errors=(BadQuery,)),
         bytes_target("glass log query", _glass_logs, GLASS, errors=(RequestRefused,)),
         bytes_target(
@@ -170,6 +177,10 @@ def _query(data: bytes) -> MultiDict[str]:
 
 def _log_query(data: bytes) -> object:
     return log_options.log_options(_query(data))
+
+
+def _stream_head(data: bytes) -> object:
+    return _status(data), _fields(data)
 
 
 def _session(data: bytes) -> object:
