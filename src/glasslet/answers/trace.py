@@ -56,7 +56,8 @@ class Gap(WireMessage, frozen=True, kw_only=True):
 
 
 class TraceAnswer(WireMessage, frozen=True, kw_only=True):
-    """From seen to `milestone`. `later`: the events after it. `created`: of the API object, in whole seconds."""
+    """From seen to `milestone`. `later`: the newest events after it, without `later_left_out` older ones. `created`: of
+    the API object, in whole seconds."""
 
     namespace: str
     name: str
@@ -70,6 +71,7 @@ class TraceAnswer(WireMessage, frozen=True, kw_only=True):
     shares: tuple[Share, ...] = ()
     gaps: tuple[Gap, ...] = ()
     later: tuple[TimelineRow, ...] = ()
+    later_left_out: int = 0
     ended: bool = False
     dropped: int = 0
     created: datetime | None = None

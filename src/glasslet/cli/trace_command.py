@@ -135,6 +135,8 @@ def _later(answer: TraceAnswer, limit: int | None) -> list[str]:
     hidden = 0 if limit is None else max(0, len(rows) - limit)
     when = "after that" if answer.milestone != Milestone.NOW else "meanwhile"
     lines = [f"  {when}{f' (the last {limit} of {len(rows)}; all with --all)' if hidden else ''}:"]
+    if answer.later_left_out and limit is None:
+        lines.append(f"    {answer.later_left_out} earlier events are left out")
     for row in rows[hidden:]:
         took = f"  {milliseconds(row.took_ms)}" if row.took_ms else ""
         failed = f"  {row.outcome}" if row.outcome not in ("", "ok") else ""

@@ -10,13 +10,14 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, TaskRow, TasksAnswer, WaitsAnswer
-from glasslet.answers.pods import PodsAnswer
+from glasslet.answers.pods import PodDescription, PodsAnswer
 from glasslet.answers.requests import ExecAnswer, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.answers.trace import RecordRow, RecordsAnswer
 from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import pod_ref
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.concurrency.task_frames import awaited_frames, innermost
 from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
 from glasslet.glass.requests import RequestRefused, chosen_container, exec_request, log_request, unknown_pod
@@ -46,6 +47,8 @@ class GlassHandlers:
         self._keeper = keeper
         self._record = keeper.record
         self._reads_logs = reads_logs
+        self._threads = OwnThreads("answers under /glass", limit=2)
+        """The record of a pod that failed for days has tens of thousands of events: no work for the event loop."""
 
     async def pods(self, _request: web.Request) -> web.StreamResponse:
         """`ps`."""
@@ -75,28 +78,33 @@ class GlassHandlers:
         """`describe`."""
         seen = self._pod(request)
         it = await self._known(seen)
-        description = pod_description(it, pod_verdict(it), source=seen.source)
         probes = tuple(probe_row(result) for result in self._source.probes(pod_ref(seen.pod)))
-        return _json(replace(description, probes=probes))
+
+        def description() -> PodDescription:
+            return replace(pod_description(it, pod_verdict(it), source=seen.source), probes=probes)
+
+        return await self._answer(description)
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """`trace`."""
-        return _json(waterfall(await self._record_of(request), now=self._record.clock.now().timestamp()))
+        record, now = await self._record_of(request), self._record.clock.now().timestamp()
+        return await self._answer(lambda: waterfall(record, now=now))
 
     async def agent_trace(self, _request: web.Request) -> web.StreamResponse:
         """The agent's own record as a trace."""
-        record = await self._keeper.of(None) or PodRecord(pod=None)
-        return _json(waterfall(record, now=self._record.clock.now().timestamp()))
+        record, now = await self._keeper.of(None) or PodRecord(pod=None), self._record.clock.now().timestamp()
+        return await self._answer(lambda: waterfall(record, now=now))
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         """`why`."""
         seen = self._find(request)
         if seen is None:
-            return _json(removed(await self._record_of(request), self._record.clock.now()))
+            record, now = await self._record_of(request), self._record.clock.now()
+            return await self._answer(lambda: removed(record, now))
         it = await self._known(seen)
-        verdict = pod_verdict(it)
+        verdict = await self._threads.run(pod_verdict, it)
         if self._reads_logs and quotes_last_words(verdict) and (words := await self._last_words(it)):
-            verdict = pod_verdict(replace(it, last_words=words))
+            return await self._answer(lambda: pod_verdict(replace(it, last_words=words)))
         return _json(verdict)
 
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
@@ -151,6 +159,10 @@ class GlassHandlers:
                 record=f"{len(self._record.pods())} pods in memory, on disk at {self._keeper.folder}",
             )
         )
+
+    async def _answer(self, make: Callable[[], WireMessage]) -> web.StreamResponse:
+        """The answer that a pure function makes, off the event loop."""
+        return _response(await self._threads.run(lambda: encode(make())))
 
     def _situation(self, seen: SeenPod, record: PodRecord, agent: AgentAnswer) -> Situation:
         return Situation(
@@ -236,7 +248,11 @@ def _name(request: web.Request) -> str:
 
 
 def _json(answer: WireMessage, *, status: int = 200) -> web.Response:
-    return web.Response(body=encode(answer), status=status, content_type="application/json")
+    return _response(encode(answer), status=status)
+
+
+def _response(body: bytes, *, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type="application/json")
 
 
 async def _closing(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

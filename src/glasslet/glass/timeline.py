@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-
-from msgspec.structs import replace
+from itertools import islice
 
 from glasslet.answers.pods import TimelineRow
 from glasslet.answers.states import EventKind
@@ -21,6 +20,7 @@ from glasslet.record.events import (
 )
 from glasslet.record.history import AgentGap, PodRecord
 
+_SHORT = 0.1
 _LAST_MOMENT = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
 
 
@@ -29,24 +29,33 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(min(max(seconds, 0.0), _LAST_MOMENT), UTC)
 
 
-def timeline(record: PodRecord, *, after: float = 0.0) -> tuple[TimelineRow, ...]:
-    """Everything that began at or after `after` (Unix seconds), with the agent's gaps, oldest first."""
-    rows = [described(event) for event in record.events if event.start >= after]
+def timeline(record: PodRecord, *, after: float = 0.0, limit: int | None = None) -> tuple[TimelineRow, ...]:
+    """The newest `limit` rows (None: all) of what began at or after `after` (Unix seconds), with the agent's gaps,
+    oldest first."""
+    events = [event for event in record.events if event.start >= after]
+    rows = [described(event) for event in (events if limit is None else events[-limit:])]
     rows += [_gap(gap) for gap in record.gaps if gap.start >= after]
-    return tuple(sorted(rows, key=lambda row: row.at))
+    rows.sort(key=lambda row: row.at)
+    return tuple(rows if limit is None else rows[-limit:])
 
 
 def newest(record: PodRecord, count: int) -> tuple[TimelineRow, ...]:
     """The last `count` rows for people: waits shorter than a tenth of a second are left out, and all rounds of probes
     are one row, at the time of the first."""
     rounds = [event for event in record.events if is_probing(event)]
-    rows = timeline(replace(record, events=tuple(event for event in record.events if not is_probing(event))))
-    kept = [row for row in rows if row.kind != EventKind.WAIT or (row.took_ms or 0) >= 100 or row.outcome != OK]
+    shown = (event for event in reversed(record.events) if not is_probing(event) and not _is_short(event))
+    rows = [described(event) for event in [*islice(shown, count)][::-1]]
+    rows += [_gap(gap) for gap in record.gaps]
+    rows.sort(key=lambda row: row.at)
     if not rounds:
-        return tuple(kept[-count:])
+        return tuple(rows[-count:])
     often = max(record.routine, len(rounds))
     probes = TimelineRow(at=moment(rounds[0].start), kind=EventKind.WAIT, text=f"probes: {often} waits since then")
-    return tuple(sorted([probes, *kept[1 - count :]], key=lambda row: row.at))
+    return tuple(sorted([probes, *rows[1 - count :]], key=lambda row: row.at))
+
+
+def _is_short(event: Event) -> bool:
+    return isinstance(event, Waited) and event.end - event.start < _SHORT and event.outcome == OK
 
 
 def described(event: Event) -> TimelineRow:

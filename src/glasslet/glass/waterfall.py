@@ -8,16 +8,18 @@ active; the remainder has no name.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.answers.pods import TimelineRow
-from glasslet.answers.states import EventKind, Milestone
+from glasslet.answers.states import Milestone
 from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.glass.start_window import Window, created_at, find_window, first_true
 from glasslet.glass.timeline import moment, timeline
-from glasslet.record.events import OK, Event, StationSpan, Waited
+from glasslet.record.events import OK, Decided, Event, FindingMade, FindingWithdrawn, StationSpan, Waited
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.stations import Station, WaitKind
@@ -32,6 +34,10 @@ _PARTY_OF_WAIT: dict[str, int] = {
     WaitKind.PROBE: 2,
 }
 _WAITING, _NO_AGENT, _OWN = 3, 4, 5
+_DETAILS = 8
+"""Details of a row that are listed."""
+_LATER_ROWS = 2000
+"""Events after the start that an answer has."""
 
 _POD_ROWS: dict[str, str] = {
     Station.SEEN: "seen, merged, admitted",
@@ -47,6 +53,7 @@ _WAIT_ROWS: dict[str, str] = {
     WaitKind.EXIT: "runs to its end",
     WaitKind.BACK_OFF: "back-off",
 }
+_AGENT_EVENTS = (Decided, FindingMade, FindingWithdrawn)
 _ARRIVALS = frozenset((Station.SEEN, Station.MERGED, Station.WOKEN))
 _CONTAINER_ROWS: dict[str, str] = {Station.CREATED: "create, start", Station.STARTED: "create, start"}
 
@@ -68,8 +75,9 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
     events = latest_life(record.events) if record.pod is not None else _latest_run(record)
     window = find_window(record, events, now=now)
     pieces = _pieces(record, events, window, now=now)
-    waits = _waits(record, events, now=now)
+    waits = _waits(record, events, window, now=now)
     shares, unnamed = _shares(pieces, waits, record, window)
+    later, left_out = _later(record, window)
     pod = record.pod
     return TraceAnswer(
         namespace=pod.namespace if pod else "",
@@ -84,19 +92,25 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
         rows=_rows(pieces, waits, window),
         shares=shares,
         gaps=tuple(Gap(start=moment(gap.start), end=moment(gap.end)) for gap in record.gaps if gap.end > window.start),
-        later=_later(record, window),
+        later=later,
+        later_left_out=left_out,
         ended=record.ended,
         dropped=record.dropped,
     )
 
 
-def _later(record: PodRecord, window: Window) -> tuple[TimelineRow, ...]:
-    """The events after the start. The agent's own record has no start window: its decisions and findings."""
+def _later(record: PodRecord, window: Window) -> tuple[tuple[TimelineRow, ...], int]:
+    """The newest events after the start, and how many before those are left out. The agent's own record has no start
+    window: its decisions and findings."""
+    if record.pod is not None and window.milestone == Milestone.NOW:
+        return (), 0
+    begin = window.end
     if record.pod is None:
-        return tuple(
-            row for row in timeline(record, after=window.start) if row.kind in (EventKind.DECISION, EventKind.FINDING)
-        )
-    return timeline(record, after=window.end) if window.milestone != Milestone.NOW else ()
+        begin = window.start
+        kept = tuple(event for event in record.events if isinstance(event, _AGENT_EVENTS))
+        record = replace(record, events=kept, gaps=())
+    events = sum(event.start >= begin for event in record.events)
+    return timeline(record, after=begin, limit=_LATER_ROWS), max(0, events - _LATER_ROWS)
 
 
 def latest_life(events: tuple[Event, ...]) -> tuple[Event, ...]:
@@ -152,17 +166,18 @@ def _milestones(events: Sequence[Event]) -> Iterator[_Piece]:
 
 def _agent_starts(record: PodRecord, events: Iterable[Event]) -> Iterator[_Piece]:
     """From the start of a new agent until it sees this pod; the parts of that time are in the agent's own record."""
-    arrivals = [e.start for e in events if isinstance(e, StationSpan) and e.station in _ARRIVALS]
+    arrivals = sorted(e.start for e in events if isinstance(e, StationSpan) and e.station in _ARRIVALS)
     for gap in record.gaps:
-        arrived = min((start for start in arrivals if start >= gap.end), default=None)
-        if arrived is not None:
-            yield _Piece("agent starts", "", gap.end, arrived)
+        at = bisect_left(arrivals, gap.end)
+        if at < len(arrivals):
+            yield _Piece("agent starts", "", gap.end, arrivals[at])
 
 
-def _waits(record: PodRecord, events: Iterable[Event], *, now: float) -> list[Waited]:
-    ended = [event for event in events if isinstance(event, Waited)]
+def _waits(record: PodRecord, events: Iterable[Event], window: Window, *, now: float) -> list[Waited]:
+    """The waits within the window."""
+    ended = [event for event in events if isinstance(event, Waited) and event.start < window.end]
     live = [Waited(w.since, now, w.kind, w.on, w.container, w.station, "", w.until) for w in record.waits]
-    return [*ended, *live]
+    return [*ended, *(wait for wait in live if wait.start < window.end)]
 
 
 def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[TraceRow, ...]:
@@ -170,6 +185,9 @@ def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[Tr
     for piece in sorted(pieces, key=lambda piece: piece.start):
         groups.setdefault((piece.name, piece.container), []).append(piece)
     spans = {key: _union([(p.start, min(p.end, window.end)) for p in group]) for key, group in groups.items()}
+    inside: dict[tuple[str, str], list[Waited]] = {}
+    for wait in waits:
+        inside.setdefault(_row_of(wait), []).append(wait)
     return tuple(
         TraceRow(
             name=name,
@@ -182,14 +200,14 @@ def _rows(pieces: list[_Piece], waits: list[Waited], window: Window) -> tuple[Tr
             detail=_detail(group),
             outcome=next((p.outcome for p in group if p.outcome not in (OK, "")), ""),
             beside=_beside((name, container), spans),
-            waits=_row_waits(name, container, waits, window),
+            waits=_row_waits(inside.get((name, container), ()), window),
             open=any(p.open for p in group),
         )
         for (name, container), group in groups.items()
     )
 
 
-def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -> tuple[TraceWait, ...]:
+def _row_waits(waits: Iterable[Waited], window: Window) -> tuple[TraceWait, ...]:
     return tuple(
         TraceWait(
             kind=wait.kind,
@@ -199,7 +217,6 @@ def _row_waits(name: str, container: str, waits: list[Waited], window: Window) -
             outcome=wait.outcome,
         )
         for wait in waits
-        if wait.start < window.end and _row_of(wait) == (name, container)
     )
 
 
@@ -249,7 +266,16 @@ def _beside(key: tuple[str, str], spans: dict[tuple[str, str], list[tuple[float,
 
 
 def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> float:
-    return sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in one for b in other)
+    """Of two unions: sorted, without overlaps of their own."""
+    total, mine, theirs = 0.0, 0, 0
+    while mine < len(one) and theirs < len(other):
+        (start, end), (begin, until) = one[mine], other[theirs]
+        total += max(0.0, min(end, until) - max(start, begin))
+        if end < until:
+            mine += 1
+        else:
+            theirs += 1
+    return total
 
 
 def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -263,7 +289,9 @@ def _union(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _detail(group: list[_Piece]) -> str:
-    return ", ".join(dict.fromkeys(piece.detail for piece in group if piece.detail))
+    details = list(dict.fromkeys(piece.detail for piece in group if piece.detail))
+    more = f" and {len(details) - _DETAILS} more" if len(details) > _DETAILS else ""
+    return ", ".join(details[:_DETAILS]) + more
 
 
 def _row_name(station: str, container: str) -> str:

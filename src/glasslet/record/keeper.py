@@ -102,13 +102,16 @@ class RecordKeeper:
         memory = self.record.of(uid)
         if memory is not None and memory.dropped:
             await self.flush()
-        archived = await self._readers.run(Archive(self.folder).read, uid)
-        return self._joined(memory, archived)
+        return await self._readers.run(self._read, uid, memory)
 
     async def pods(self) -> list[PodRef]:
         """Every pod with a record, the one written to last at the end."""
         archived = await self._readers.run(Archive(self.folder).pods)
         return list(dict.fromkeys([*archived, *self.record.pods()]))
+
+    def _read(self, uid: str, memory: PodRecord | None) -> PodRecord | None:
+        """Blocks."""
+        return self._joined(memory, Archive(self.folder).read(uid))
 
     def _joined(self, memory: PodRecord | None, archived: Archived | None) -> PodRecord | None:
         if archived is None or memory is None:

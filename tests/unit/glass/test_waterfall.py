@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
-from glasslet.glass.waterfall import waterfall
+from glasslet.glass.waterfall import _overlap, _union, waterfall
 from glasslet.record.events import ChangeObserved, Decided, Event
 from glasslet.record.history import AgentGap
 from glasslet.record.milestones import CREATED
@@ -213,3 +215,29 @@ def test_the_agents_own_trace_lists_all_decisions() -> None:
     answer = waterfall(own, now=BASE + 10)
     assert answer.milestone == "now"
     assert [row.text for row in answer.later] == ["image a.example/app:1 removed (why=too old)"]
+
+
+def test_of_a_pod_that_failed_for_days_the_newest_events_are_listed_and_the_others_counted() -> None:
+    started = (station("seen", 0, 0), station("started", 1, 2, "main"))
+    failures = [station("image", 10 + number, 10 + number, "main", "failed") for number in range(5000)]
+    answer = trace(*started, *failures)
+    assert (len(answer.later), answer.later_left_out) == (2000, 3000)
+    assert answer.later[-1].at == START + timedelta(seconds=5009)
+
+
+def test_many_details_of_a_row_are_counted_beyond_the_first() -> None:
+    tries = [station("sandbox", number, number + 0.5, detail=f"attempt {number}") for number in range(100)]
+    (row,) = [row for row in trace(*tries, now=1000).rows if row.name == "sandbox"]
+    assert row.detail.endswith("attempt 7 and 92 more")
+
+
+spans = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9)), max_size=12)
+
+
+@given(spans, spans)
+def test_the_overlap_of_two_rows_is_the_time_that_both_cover(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    covers = [{second for start, length in row for second in range(start, start + length)} for row in (one, other)]
+    unions = [_union([(float(start), float(start + length)) for start, length in row]) for row in (one, other)]
+    assert _overlap(*unions) == len(covers[0] & covers[1])

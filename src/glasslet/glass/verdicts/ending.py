@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from glasslet.answers.states import EventKind, Rule, VerdictState, WorkerState
+from glasslet.answers.states import Rule, VerdictState, WorkerState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
 from glasslet.glass.timeline import described, moment
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import FindingMade, end_of
+from glasslet.record.events import ChangeObserved, Decided, end_of
 from glasslet.record.history import PodRecord
 from glasslet.record.stations import Station, WaitKind
 
@@ -77,8 +77,7 @@ def removed(record: PodRecord, now: datetime) -> VerdictAnswer:
     """The verdict on a pod of which only the record is left."""
     pod = record.pod
     last = max((end_of(event) for event in record.events), default=now.timestamp())
-    rows = [described(event) for event in record.events if not isinstance(event, FindingMade)]
-    decisions = [row.text for row in rows if row.kind in (EventKind.DECISION, EventKind.OBSERVED)]
+    decision = next((event for event in reversed(record.events) if isinstance(event, Decided | ChangeObserved)), None)
     what = "was removed" if record.ended else "was last seen by an agent that no longer runs"
     return VerdictAnswer(
         namespace=pod.namespace if pod else "",
@@ -89,7 +88,7 @@ def removed(record: PodRecord, now: datetime) -> VerdictAnswer:
         evidence=tuple(
             Evidence(label=label, text=text)
             for label, text in [
-                ("last decided", next(reversed(decisions), "")),
+                ("last decided", described(decision).text if decision is not None else ""),
                 ("findings", "; ".join(record.findings())),
             ]
             if text
