@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def load_agent() -> Callable[[Loaded, ServingPair], int]:
-    """`daemon.run`. What is loaded by then is out of the garbage collector's sight from now on: it lives as long as
-    the process, and each full collection would walk through all of it."""
+    """Returns `daemon.run`. The loaded modules are frozen for the garbage collector: they live as long as the process,
+    and each full collection would walk through all of them."""
     with _without_collector():
         with _without_authorities():
             import aiohttp  # noqa: F401
@@ -38,7 +38,8 @@ def _without_collector() -> Iterator[None]:
 def _without_authorities() -> Iterator[None]:
     """When aiohttp is imported it makes two TLS contexts and reads the machine's certificate authorities for each.
 
-    Nobody here uses them: whoever trusts those authorities makes a context for that. So OpenSSL is told of none."""
+    The agent does not use them: a client that trusts those authorities makes its own context. So OpenSSL finds none
+    here."""
     before = {name: os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")}
     os.environ.update(dict.fromkeys(before, os.devnull))
     try:

@@ -1,6 +1,6 @@
 """The `kubelet` command: flags in, exit code out. The only place that turns problems and errors into an exit.
 
-`kubelet check [--effective] [-o json|text] -- FLAGS...` tells what is wrong with a command line;
+`kubelet check [--effective] [-o json|text] -- FLAGS...` lists the problems of a command line;
 `glasslet check` calls it.
 """
 
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _check(arguments[1:])
         return _start(arguments)
     except BrokenPipeError:
-        # The reader of our output has gone: nobody is left to tell.
+        # The reader of the output has closed it.
         return 1
     except KeyboardInterrupt:
         return 130
@@ -54,7 +54,7 @@ def _start(arguments: list[str]) -> int:
 
 
 def _answer(parsed: ParsedFlags) -> int | None:
-    """What --help and --version ask for; None if the kubelet is to start."""
+    """Prints the answer to --help or --version; None if the kubelet is to start."""
     if parsed.values.get("help"):
         from glasslet.config.help import help_text
 
@@ -75,7 +75,7 @@ def _run(loaded: Loaded, arguments: list[str]) -> int:
         serving_pair = begin_serving_pair(loaded)
         return load_agent()(loaded, serving_pair)
     except Exception as error:
-        # The last resort: a start that fails says why in one line, with the trace below for whoever reads on.
+        # The last resort: a failed start says why in one line, with the trace below it.
         import traceback
 
         from glasslet.config.failure import failure_line

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "glasslet"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
+FROZEN = "dataclass(frozen=True, slots=True, kw_only=True)"
 LISTED = re.findall(r"`([\w./-]+)`", PAGE)
 
 
@@ -38,3 +40,18 @@ def test_each_owner_of_a_fact_is_a_class_or_function_of_its_room() -> None:
         place = SOURCES / room.replace(".", "/")
         files = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else list(place.glob("*.py"))
         assert any(re.search(rf"^(class|def) {name}\b", file.read_text(), re.MULTILINE) for file in files), owner
+
+
+def test_assembly_builds_and_does_not_work() -> None:
+    # Its classes are values: what works is built from a room's own classes.
+    for path in (SOURCES / "assembly").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                assert [ast.unparse(one) for one in node.decorator_list] == [FROZEN], f"{path.name}: {node.name}"
+
+
+def test_nothing_is_set_on_a_part_after_its_construction() -> None:
+    for path in (SOURCES / "daemon.py", *(SOURCES / "assembly").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            assert not any(isinstance(target, ast.Attribute) for target in targets), f"{path.name}: {ast.unparse(node)}"

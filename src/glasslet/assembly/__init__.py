@@ -1,1 +1,1 @@
-"""Builds components from the configuration, a file per theme; `daemon.py` connects and runs them. No behaviour."""
+"""Builds the parts of the agent from the configuration, one part per file; `daemon.py` runs them. No behaviour."""

@@ -28,8 +28,8 @@ from glasslet.resources.node_share import machine_for_pods
 def build_admission(
     foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node], devices: DeviceClaims | None = None
 ) -> PodAdmission:
-    """`node`: the node as last known; `initial`: as it would register, for a node object that says nothing yet of what
-    pods may have."""
+    """`node`: the node as last known; `initial`: as it would register, for a node object without allocatable
+    resources."""
     configuration, gates = foundation.configuration, foundation.loaded.gates
 
     def allocatable() -> Mapping[str, Quantity]:
@@ -49,7 +49,7 @@ def build_admission(
 
 
 def build_pod_admission(platform: Platform) -> PodAdmission:
-    """With the node as the API server has it, or as this machine alone makes it."""
+    """Admission by the node as the API server has it, or as it would register."""
     foundation, cluster, devices = platform.foundation, platform.cluster, platform.devices.manager
     if cluster is not None:
         return build_admission(foundation, cluster.node.current, cluster.node.initial, devices)
@@ -72,7 +72,7 @@ class ResizeSide:
 def build_resizes(
     foundation: Foundation, node: Callable[[], NodeFacts], admission: Admit, *, sources_ready: Callable[[], bool]
 ) -> ResizeSide:
-    """Reads what the last run left; damaged files are findings."""
+    """Reads the files of the last run; damaged ones are findings."""
     configuration = foundation.configuration
     rules = ResizeRules(
         enabled=foundation.loaded.gates.enabled("InPlacePodVerticalScaling"),

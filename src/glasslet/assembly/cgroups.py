@@ -162,7 +162,7 @@ def _build_pods(
 
 
 def _usable_cpus(foundation: Foundation, tree: CgroupTree) -> str:
-    """A static CPU policy hands out CPUs by itself."""
+    """The CPUs for pods; none are set for a static CPU policy, which assigns them itself."""
     configuration = foundation.configuration
     if configuration.cpu_manager_policy != "none":
         return ""

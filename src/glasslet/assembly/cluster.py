@@ -31,7 +31,7 @@ Services = Mapping[str, Callable[[], Awaitable[None]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSide:
-    """What exists only with an API server."""
+    """The parts that need an API server."""
 
     clients: APIClients
     node: NodeAgent
@@ -40,7 +40,7 @@ class ClusterSide:
 
 
 def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide) -> ClusterSide | None:
-    """None when the agent is standalone."""
+    """None for a standalone agent."""
     clients = foundation.clients
     if clients is None:
         return None
@@ -109,7 +109,7 @@ def pod_cidr_services(foundation: Foundation, runtime: RuntimeSide) -> Services:
 
 
 def report_node_notices(foundation: Foundation) -> None:
-    """Sends the events of the node's start that need neither runtime nor API server."""
+    """Sends the start's events about the node that need neither runtime nor API server."""
     configuration = foundation.configuration
     notices = (
         resolver_notice(configuration.resolv_conf, configuration.cluster_domain),

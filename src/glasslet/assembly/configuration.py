@@ -1,10 +1,10 @@
-"""What pods take from API objects, put together: volumes made of files, environments, credentials for pulls.
+"""Builds what pods take from API objects: volumes made of files, environments, credentials for pulls.
 
     side = build_configuration_side(foundation, client, ConfigurationNeeds(node=..., on_change=..., ...))
     VolumeManager(plugins={..., **side.plugins}); PodServices(data=side.data); running(side.services)
 
-Without a client, pods still get their downwardAPI volumes and the node's credentials; the rest says that it needs an
-API server.
+Without a client, pods still get their downwardAPI volumes and the node's credentials; other uses fail with an error
+that names the API server.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from glasslet.volumes.sources import CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationNeeds:
-    """`on_change`: a pod's objects changed (`PodWorkers.refresh`); `on_change_of_all`: something that any pod may use.
-    `annotations`: those of the Node object, for the time to live of strategy Cache."""
+    """`on_change`: objects of a pod changed; `on_change_of_all`: objects that any pod may use changed. `annotations`:
+    those of the Node object, for the time to live of strategy Cache."""
 
     mounts: MountCalls
     node: Callable[[], NodeFacts]
@@ -59,7 +59,7 @@ class ConfigurationNeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationSide:
-    """`services` have to run while pods do; `listed`: the cluster's services, None standalone."""
+    """`services` run while pods do; `listed`: the cluster's services, None for a standalone agent."""
 
     plugins: Mapping[str, VolumePlugin]
     data: ConfigurationData
@@ -162,14 +162,15 @@ def _nothing_kept(uid: PodUID) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginSide:
-    """`forget`: the pod is over, its tokens are dropped."""
+    """`forget` drops the tokens of a removed pod."""
 
     credentials: Credentials = anonymous
     forget: Callable[[PodUID], None] = _nothing_kept
 
 
 def build_credential_plugins(foundation: Foundation, client: APIClient | None) -> PluginSide:
-    """`client` None: standalone. Raises ValueError if the configuration changed for the worse since it was checked."""
+    """`client` None: standalone agent. Raises ValueError if the configuration changed for the worse since it was
+    checked."""
     options = foundation.options
     if not options.image_credential_provider_config:
         return PluginSide()

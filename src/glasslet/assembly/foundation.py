@@ -38,9 +38,9 @@ _UNLIMITED = 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIClients:
-    """`requests`: everything but what follows (kubeAPIQPS, kubeAPIBurst); `heartbeats`: node status and lease, without
-    limit and with a time-out of their own; `events`: eventRecordQPS, eventBurst; `reviews`: who asks this node's server
-    and may they, without limit, as somebody waits for each."""
+    """One client per purpose: what must not wait shares no queue with what may. `heartbeats`: node status and lease,
+    without limit, with their own time-out; `events`: eventRecordQPS, eventBurst; `reviews`: token and access reviews,
+    without limit, as a client waits for each; `requests`: all others (kubeAPIQPS, kubeAPIBurst)."""
 
     requests: HTTPAPIClient
     heartbeats: HTTPAPIClient
@@ -95,7 +95,7 @@ def build_clients(connector: Connector, config: Kubeconfig, configuration: Kubel
 def build_client_identity(
     loaded: Loaded, node: str, connector: Connector, registry: MetricRegistry
 ) -> ClientIdentity | None:
-    """None without --kubeconfig: standalone."""
+    """The node's identity; None without --kubeconfig: standalone."""
     options, rotate = loaded.options, loaded.configuration.rotate_certificates
     if not options.kubeconfig:
         return None
@@ -123,7 +123,7 @@ _PRIVATE = 0o750
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """Built first, ended last."""
+    """The parts that are built first and end last."""
 
     loaded: Loaded
     clock: Clock
@@ -137,7 +137,7 @@ class Foundation:
     threads: HostThreads
     identity: ClientIdentity | None
     clients: APIClients | None
-    """Both None: standalone."""
+    """Both None for a standalone agent."""
     serving_pair: ServingPair
 
     async def close(self) -> None:
@@ -152,7 +152,7 @@ class Foundation:
 
     @property
     def options(self) -> Options:
-        """What only flags say."""
+        """The settings that only flags have."""
         return self.loaded.options
 
     @property
@@ -162,7 +162,7 @@ class Foundation:
 
 
 def log_fields() -> dict[str, object]:
-    """What every log line of the current task carries: the pod that it works for."""
+    """The fields of every log line of the current task: the pod that it works for."""
     scope = current_scope()
     return {"pod": str(scope.pod), "podUID": scope.pod.uid} if scope.pod is not None else {}
 

@@ -16,7 +16,7 @@ from glasslet.version import KUBELET_VERSION
 
 
 def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> GlassSource:
-    """The source of the handlers."""
+    """Returns the source that the handlers read."""
     foundation, runtime = platform.foundation, platform.runtime
     containers = ContainerAccess(runtime=runtime.connection.runtime, observed=runtime.observed.get, logs=logs)
     return GlassSource(

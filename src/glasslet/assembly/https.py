@@ -1,4 +1,4 @@
-"""The HTTPS port's own certificate, and who judges those who ask it."""
+"""Builds the HTTPS port's certificate, and the authentication and authorization of its clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TLSSide:
 
     @property
     def services(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """Keep the certificate fresh."""
+        """The services that keep the certificate valid."""
         if self.identity is None:
             return {"serving certificate": self.serving.run}
         return {
@@ -37,7 +37,7 @@ class TLSSide:
 
 
 async def build_tls(foundation: Foundation, cluster: ClusterSide | None) -> TLSSide:
-    """Waits for keys where none are given. Raises BadTLSFile, BadTLSOption."""
+    """Waits for keys where none are configured. Raises BadTLSFile, BadTLSOption."""
     configuration = foundation.configuration
     identity = None
     if configuration.server_tls_bootstrap and cluster is not None:
@@ -81,7 +81,7 @@ def _serving_identity(foundation: Foundation, cluster: ClusterSide) -> ServingId
 
 
 def build_gatekeeper(foundation: Foundation, cluster: ClusterSide | None) -> Access:
-    """Who may ask. Raises BadAccessSetting."""
+    """The access control of the HTTPS port. Raises BadAccessSetting."""
     configuration = foundation.configuration
     authentication, authorization = configuration.authentication, configuration.authorization
     settings = AccessSettings(

@@ -15,7 +15,8 @@ from glasslet.sources.desired import DesiredPods
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """`cluster` is None without an API server; `host_ips` are the node's addresses."""
+    """What all parts for pods are built on. `cluster` is None without an API server; `host_ips`: the node's
+    addresses."""
 
     foundation: Foundation
     runtime: RuntimeSide

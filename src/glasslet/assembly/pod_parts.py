@@ -1,4 +1,4 @@
-"""What the work on a pod touches on this node: volumes, files, cgroups, data, images, devices, the runtime."""
+"""Builds what the work on a pod uses on this node: volumes, files, cgroups, data, images, devices, the runtime."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from glasslet.volumes.manager import VolumeManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodParts:
-    """What pods take of the node, and the data that goes into them."""
+    """The node's side of pods, and their data."""
 
     files: PodFiles
     volumes: VolumeManager
@@ -53,7 +53,7 @@ def build_pod_parts(platform: Platform, census: PodCensus, wakes: PodWakes) -> P
 
 
 def build_pod_services(platform: Platform, parts: PodParts, allocations: Allocations) -> PodServices:
-    """What the workers work with."""
+    """The services of the workers."""
     runtime = platform.runtime
     return PodServices(
         runtime=runtime.connection.runtime,
@@ -74,7 +74,7 @@ def build_pod_services(platform: Platform, parts: PodParts, allocations: Allocat
 
 
 def log_layout(foundation: Foundation) -> LogLayout:
-    """Where logs of pods are."""
+    """The folders of pod logs."""
     return LogLayout(pod_logs_dir=foundation.configuration.pod_logs_dir)
 
 

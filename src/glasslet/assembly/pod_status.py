@@ -32,7 +32,7 @@ from glasslet.status.manager import StatusManager
 
 
 def build_statuses(foundation: Foundation, cluster: ClusterSide | None, api: APIPods | None) -> StatusManager:
-    """Takes statuses to the API server, if there is one."""
+    """Publishes statuses to the API server, if there is one."""
     statuses = StatusManager(
         recorder=foundation.record,
         client=cluster.clients.requests if cluster is not None else None,
@@ -48,7 +48,7 @@ def build_statuses(foundation: Foundation, cluster: ClusterSide | None, api: API
 def build_status_services(
     platform: Platform, probes: ProbeManager, allocations: Allocations, statuses: StatusManager, api: APIPods | None
 ) -> StatusServices:
-    """What a worker makes its pod's status with."""
+    """What a worker builds its pod's status with."""
     runtime, cluster = platform.runtime, platform.cluster
     build = status_builder(
         runtime.connection.info.name,
@@ -79,7 +79,7 @@ def _recursive_read_only(runtime: RuntimeSide, handler: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSide:
-    """What answers "do the probes pass?"."""
+    """The probes, and their results that outlive the agent."""
 
     manager: ProbeManager
     memory: ProbeMemory
@@ -88,7 +88,7 @@ class ProbeSide:
 def build_probe_side(
     foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...], on_change: Callable[[PodRef], None]
 ) -> ProbeSide:
-    """`on_change`: a pod has to be looked at. Raises ValueError for settings that cannot be."""
+    """`on_change` is called with a pod whose probe results changed. Raises ValueError for invalid settings."""
     settings = probe_settings(os.environ, exec_timeout=foundation.loaded.gates.enabled("ExecProbeTimeout"))
     results = ProbeResults(kept=settings.kept)
     memory = ProbeMemory(

@@ -1,4 +1,4 @@
-"""The pods' side: sources, workers and everything that a pod's work touches on this node."""
+"""Builds everything from the sources to the workers of pods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from glasslet.volumes.manager import VolumeManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSide:
-    """What makes desired pods real."""
+    """The parts that make desired pods run."""
 
     desired: DesiredPods
     sources: tuple[FileSource | URLSource, ...]
@@ -46,7 +46,7 @@ class PodSide:
     devices: DeviceSide
     upkeep: Upkeep
     services: Services
-    """What runs beside workers, statuses and sources."""
+    """Services beside workers, statuses and sources."""
     api: APIPods | None
     """None without an API server."""
 

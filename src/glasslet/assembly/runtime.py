@@ -1,4 +1,4 @@
-"""The runtime's side: the connection, what is observed through it, images, logs."""
+"""Builds what stands on the runtime's connection: observation, images, logs, runtime handlers."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from glasslet.runtime.observed import ObservedPods, RuntimeConditions
 logger = logging.getLogger(__name__)
 
 _PATIENCE = 15.0
-"""Seconds that a start waits for a runtime that is just starting too; then it is the service manager's turn."""
+"""Seconds that a start waits for a runtime that is starting, too; then the service manager restarts the agent."""
 _RETRY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeSide:
-    """What stands on the CRI connection."""
+    """The parts that use the CRI connection."""
 
     connection: CRIConnection
     observed: ObservedPods
     conditions: RuntimeConditions
     images: ImageManager
     verification: PullVerification | None
-    """Of pods' rights to images that are there; None: not verified."""
+    """Verifies pods' rights to present images; None: not verified."""
     rotator: LogRotator
 
 
 async def connect_runtime(foundation: Foundation, waiting_for: Callable[[str], None]) -> CRIConnection:
-    """Connects, with patience for what looks temporary. Raises EndpointError, HandshakeFailed."""
+    """Connects, and retries failures that look temporary. Raises EndpointError, HandshakeFailed."""
     configuration = foundation.configuration
     deadline = foundation.clock.monotonic() + _PATIENCE
     while True:
@@ -124,7 +124,7 @@ def _verification(foundation: Foundation, connection: CRIConnection) -> PullVeri
 
 
 def build_runtime_handlers(foundation: Foundation, runtime: RuntimeSide, files: PodFiles) -> PodRuntimeHandlers:
-    """Reads which ids pods may have, and which of them are in use."""
+    """Reads the ids that pods may have, and those in use."""
     clients = foundation.clients
     return PodRuntimeHandlers(
         classes=RuntimeClasses(client=clients.requests) if clients is not None else None,
@@ -140,7 +140,7 @@ def _ids(foundation: Foundation, files: PodFiles) -> UserIds | NoUserIds:
     try:
         spare = spare_ids(per_pod=per_pod, pods=configuration.max_pods)
     except NoUserIds as problem:
-        # One setting of the machine that is wrong is no reason to run no pods at all.
+        # A wrong setting of the machine must not keep other pods from running.
         foundation.record.finding(f"no pod can have a user namespace: {problem}")
         return problem
     ids = UserIds(root=foundation.root, spare=spare)

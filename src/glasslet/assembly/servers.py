@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSide:
-    """What listens. `services` keep its certificates fresh."""
+    """The servers that listen. `services` keep their certificates valid."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]
     services: Mapping[str, Callable[[], Awaitable[None]]]
@@ -71,7 +71,7 @@ def find_service_manager(foundation: Foundation, vitals: Vitals) -> ServiceManag
 def build_first_services(
     foundation: Foundation, startup: Startup, manager: ServiceManager | None
 ) -> Mapping[str, Callable[[], Awaitable[None]]]:
-    """What runs from the first moment to the last, and can say why nothing else does."""
+    """The services that run from the first moment to the last, and can say why nothing else does."""
     configuration, record = foundation.configuration, foundation.record
     lag = LoopLag(findings=record, observe=foundation.metrics.loop.late)
     services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run}
@@ -99,7 +99,7 @@ def add_vitals(vitals: Vitals, foundation: Foundation, pods: PodSide) -> None:
 async def build_servers(
     platform: Platform, pods: PodSide, stats: NodeStatistics, vitals: Vitals, logging: ActiveLogging
 ) -> ServerSide:
-    """Makes keys where none are given, and the servers. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
+    """Makes keys where none are configured. Raises BadTLSFile, BadTLSOption, BadAccessSetting."""
     foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)

@@ -1,4 +1,4 @@
-"""Sources of pods: folder, URL and API server, with the mirrors of static pods and the memory of API pods."""
+"""Builds the sources of pods: folder, URL and API server, with mirrors of static pods and the last known API pods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from glasslet.sources.url import URLSource, URLSourceConfig
 
 
 def source_kinds(foundation: Foundation) -> list[str]:
-    """The sources that have to report before anything is cleaned up."""
+    """The sources that must report before anything is cleaned up."""
     configuration = foundation.configuration
     there = {
         FILE: configuration.static_pod_path,
@@ -43,7 +43,7 @@ def build_desired(foundation: Foundation) -> DesiredPods:
 
 
 def build_static_sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource | URLSource, ...]:
-    """Those that the configuration names; they deliver into `desired`."""
+    """The sources that the configuration names; they deliver into `desired`."""
     configuration = foundation.configuration
     reader = ManifestReader(
         node_name=foundation.node_name,
@@ -69,7 +69,7 @@ def build_static_sources(foundation: Foundation, desired: DesiredPods) -> tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class APIPods:
-    """What an agent with an API server has beside. `last_known` is None unless it is switched on."""
+    """The parts for pods of the API server. `last_known` is None unless it is switched on."""
 
     source: APISource
     mirrors: MirrorPods
@@ -77,7 +77,7 @@ class APIPods:
 
     @property
     def services(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """What runs of it."""
+        """The services of these parts."""
         services: dict[str, Callable[[], Awaitable[None]]] = {
             "source API": self.source.run,
             "mirror pods": self.mirrors.run,
@@ -87,7 +87,7 @@ class APIPods:
         return services
 
     def desired_changed(self, updates: Sequence[PodUpdate]) -> None:
-        """Static pods have mirrors; all pods are remembered."""
+        """Wakes the mirrors of static pods, and has all pods remembered."""
         if not updates or any(update.source != API for update in updates):
             self.mirrors.wake()
         if self.last_known is not None:
@@ -97,7 +97,7 @@ class APIPods:
 def build_api_pods(
     foundation: Foundation, cluster: ClusterSide, *, desired: DesiredPods, census: PodCensus, services: Services
 ) -> APIPods:
-    """Built before the workers; `services` are the cluster's, which environments name."""
+    """Built before the workers. `services`: those of the cluster, which environments name."""
     source = APISource(
         client=cluster.clients.requests,
         node_name=foundation.node_name,
@@ -147,7 +147,7 @@ def _build_last_known(
     census: PodCensus,
     services: Services,
 ) -> LastKnownPods:
-    """Raises ValueError for a setting that cannot be."""
+    """Raises ValueError for an invalid setting."""
 
     def now() -> LastKnown:
         pods = tuple(census.with_status(pod) for pod in desired.given_by(API))

@@ -26,7 +26,7 @@ from glasslet.stats.pages.summary import SummaryNode
 
 
 def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> NodeStatistics:
-    """Reads only what never changes: the mounts of control groups, CPUs, the time of boot."""
+    """Reads only what never changes: mounts of cgroups, CPUs, the time of boot."""
     configuration, machine = foundation.configuration, foundation.machine
     threads, clock, record = foundation.threads, foundation.clock, foundation.record
     tree = _find_figures()

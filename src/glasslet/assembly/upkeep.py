@@ -1,4 +1,5 @@
-"""What looks after the node's pods beside their workers: garbage, orphans, figures, an eye on progress."""
+"""Builds the upkeep of pods beside their workers: garbage collection, orphans, figures of volumes, the watch for stuck
+pods."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ Services = Mapping[str, Callable[[], Awaitable[None]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """`services` holds everything that runs, also what others need to ask (the other fields)."""
+    """`services` holds all of it; the other fields are the parts that other rooms read."""
 
     housekeeping: Housekeeping
     garbage: GarbageCollector
@@ -43,7 +44,7 @@ class Upkeep:
 
 
 def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers: PodWorkers) -> Upkeep:
-    """Works on what workers and sources know, so it comes after them."""
+    """Built after workers and sources, which it reads."""
     foundation, runtime, cgroups = platform.foundation, platform.runtime, parts.cgroups
     remains = Remains(
         census=census, desired=platform.desired, observed=runtime.observed, mounted=partial(_holds_mounts, foundation)
@@ -101,7 +102,7 @@ def _limits(foundation: Foundation) -> DeadContainerLimits:
 def build_image_collection(
     foundation: Foundation, runtime: RuntimeSide, pods: Callable[[], Iterable[Pod]]
 ) -> ImageCollector:
-    """`pods`: those that go on; their images are in use also before a container is made of them."""
+    """`pods`: those that are to run; their images are in use even before a container exists."""
     configuration = foundation.configuration
     images = runtime.connection.images
     return ImageCollector(

@@ -1,4 +1,4 @@
-"""Volumes of pods: every type that is mounted on this node, and the claims that lead to them."""
+"""Builds the volumes of pods: every type that is mounted on this node, and the claims that lead to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from glasslet.volumes.volume_counts import VolumeCounts
 def build_volumes(
     foundation: Foundation, cluster: ClusterSide | None, needs: ConfigurationNeeds, configuration: ConfigurationSide
 ) -> VolumeManager:
-    """`cluster` None: claims lead nowhere."""
+    """`cluster` None: claims cannot be resolved."""
     root, threads, mounts = foundation.root, foundation.threads, needs.mounts
     tell = foundation.events.pod
     binds = PodBinds(
@@ -90,7 +90,7 @@ def _attachment(foundation: Foundation, cluster: ClusterSide | None) -> Controll
 def build_claim_usage(
     foundation: Foundation, volumes: VolumeManager, pods: Callable[[], Iterable[PodView]]
 ) -> ClaimUsage:
-    """How full the volumes behind claims of these pods are."""
+    """The use of the volumes behind claims of these pods."""
 
     def mounted() -> Iterator[ClaimedVolume]:
         for pod in (view.pod for view in pods()):

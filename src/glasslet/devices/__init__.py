@@ -1,9 +1,9 @@
-"""Device plugins: who offers which devices, who has them, and what a container with a device is given.
+"""Device plugins: the devices that they offer, the pods that have them, and what a container gets with them.
 
     plugin ──Register──▶ registration ─▶ DeviceManager ◀── claim, allocate ── admission, pod workers
        ◀── options, ListAndWatch, Allocate, PreStartContainer ──┘ │ └─▶ node status, pod resources API
                                                                   ▼
                                                   Allocations ── checkpoint file
 
-`inventory` (what there is), `allocation` (who gets what) and `given` (what a container sees of it) are pure.
+`inventory` (the devices), `allocation_plan` (the choice) and `container_devices` (a container's part) are pure.
 """

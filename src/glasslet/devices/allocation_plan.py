@@ -1,7 +1,7 @@
-"""Which devices a pod's containers get. Pure: the same stock and the same demands give the same devices.
+"""The choice of devices for a pod's containers. Pure: the same stock and demands give the same devices.
 
-Containers are served in order. What an init container had is free for those after it; what a sidecar or a main
-container takes is not. Texts of refusals: behaviours.md section 24.
+Containers are served in order. Devices of an init container are free for those after it; devices of a sidecar or a main
+container are not. Texts of refusals: behaviours.md section 24.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Demand(Struct, frozen=True, kw_only=True):
 
 
 def demands(pod: Pod) -> tuple[Demand, ...]:
-    """Of all containers that ask for anything, in the order in which they get it: init containers first."""
+    """The demands of all containers that request devices, in the order of allocation: init containers first."""
     found = []
     for container in pod.spec.init_containers:
         passes_on = container.restart_policy != _ALWAYS
@@ -47,18 +47,19 @@ _NONE: Ids = frozenset()
 
 
 class Stock(Struct, frozen=True, kw_only=True):
-    """What can be given away. `healthy`: by registered resource; `taken`: what other pods, and this one, have."""
+    """The devices to choose from. `healthy`: by registered resource; `taken`: those that other pods, and this one,
+    have."""
 
     healthy: Mapping[str, Ids]
     taken: Mapping[str, Ids]
 
     def has(self, resource: str) -> bool:
-        """Whether device plugins have to do with this resource: now, or when somebody got a device of it."""
+        """Whether the resource is one of device plugins: a plugin is registered, or a pod has a device of it."""
         return resource in self.healthy or resource in self.taken
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """What the pod has already, by container and resource; `settled`: containers that are not asked about, because an
+    """The pod's devices so far, by container and resource; `settled`: containers that are passed over, because an
     earlier agent gave them their devices."""
 
     pod_uid: str
@@ -67,8 +68,8 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class AllocationStep(Struct, frozen=True, kw_only=True):
-    """One container gets devices of one resource: `reused` of the pod's own, the rest chosen from `available`.
-    `ids` is the choice where the plugin has no preference."""
+    """One container gets devices of one resource: `reused` of the pod's own, the rest chosen from `available`. `ids` is
+    the choice where the plugin has no preference."""
 
     container: str
     resource: str
@@ -79,14 +80,14 @@ class AllocationStep(Struct, frozen=True, kw_only=True):
 
 
 class AllocationRefused(Struct, frozen=True):
-    """Why the pod cannot have what it asks for."""
+    """Why the pod cannot get its devices."""
 
     why: str
 
 
 class _Ask(Struct, frozen=True, kw_only=True):
-    """One container asks for one resource, of which these are `taken` by then, and `reusable` after init containers.
-    `has`: what it got before."""
+    """One container's demand for one resource, of which these devices are `taken` by then, and `reusable` after init
+    containers. `has`: its devices so far."""
 
     container: str
     resource: str
@@ -97,7 +98,7 @@ class _Ask(Struct, frozen=True, kw_only=True):
 
 
 def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[AllocationStep, ...] | AllocationRefused:
-    """What is still to be allocated, in order. Nothing is left where all containers have what they ask for."""
+    """The steps that are left, in order; none if all containers have their devices."""
     steps: list[AllocationStep] = []
     taken = dict(stock.taken)
     reusable: dict[str, Ids] = {}
@@ -127,7 +128,7 @@ def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Allocation
 
 
 def choose(step: AllocationStep, preferred: Collection[str]) -> Ids:
-    """The step's devices, with what the plugin prefers first; a preference for anything else counts nothing."""
+    """The step's devices, preferred ones first; a preference for an unavailable device is passed over."""
     needed = step.amount - len(step.reused)
     liked = sorted(step.available.intersection(preferred))
     others = sorted(step.available.difference(liked))
@@ -135,7 +136,7 @@ def choose(step: AllocationStep, preferred: Collection[str]) -> Ids:
 
 
 def _serve(ask: _Ask, stock: Stock, held: Held) -> AllocationStep | AllocationRefused | None:
-    """None where there is nothing to do."""
+    """None if nothing is left to do."""
     container, resource, amount, has = ask.container, ask.resource, ask.amount, ask.has
     if has is not None and len(has) != amount:
         change = f"changed request for resource {_quoted(resource)} from {len(has)} to {amount}"

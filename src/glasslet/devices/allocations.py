@@ -1,4 +1,4 @@
-"""Who has which devices: the owner of that fact. Kept in memory; `checkpoint` writes it down."""
+"""Owner of the fact which container has which devices. Kept in memory; `checkpoint` is its form on disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glasslet.devices.allocation_plan import Ids
 
 class Allocation(Struct, frozen=True, kw_only=True):
     """Devices of one resource in one container. `by_node`: ids by NUMA node; `response`: the plugin's
-    ContainerAllocateResponse, as bytes: what the container is given with them."""
+    ContainerAllocateResponse, as bytes: what the container gets with them."""
 
     by_node: Mapping[int, tuple[str, ...]]
     response: bytes = b""
@@ -41,11 +41,11 @@ class DeviceAllocations:
         self._known = dict(known or {})
 
     def put(self, owner: Owner, allocation: Allocation) -> None:
-        """From now on it has these."""
+        """Notes the owner's devices."""
         self._known[owner] = allocation
 
     def release(self, gone: Callable[[str], bool]) -> bool:
-        """Frees the devices of all pods (by UID) that are gone; whether there were any."""
+        """Frees the devices of all pods (by UID) for which `gone` is true; whether there were any."""
         leaving = [owner for owner in self._known if gone(owner.uid)]
         for owner in leaving:
             del self._known[owner]

@@ -1,9 +1,9 @@
-"""The file `kubelet_internal_checkpoint`: who has which devices, in the Go kubelet's own form. Pure.
+"""The file `kubelet_internal_checkpoint`: the device allocations, in the Go kubelet's form. Pure.
 
     {"Data":{"PodDeviceEntries":[{"PodUID":..,"ContainerName":..,"ResourceName":..,"DeviceIDs":{"<numa>":["<id>"]},
      "AllocResp":"<base64>"}],"RegisteredDevices":{"<resource>":["<id>"]}},"Checksum":<FNV-1a 32>}
 
-The checksum is over a dump of the Go values, see `_text`: an agent of either kind goes on with the other's file.
+The checksum is over a dump of the Go values, see `_text`: either agent can read the other's file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def encode(allocations: DeviceAllocations, registered: Mapping[str, Iterable[str
 
 
 def decode(content: bytes) -> Checkpoint:
-    """What is in the file. Raises BadCheckpoint."""
+    """Decodes the file. Raises BadCheckpoint."""
     try:
         file = msgspec.json.decode(content, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -94,7 +94,7 @@ def checksum(text: str) -> int:
 
 
 def _text(data: _Data) -> str:
-    """The dump that the checksum is made of: a Go type before each field, none inside of maps and slices."""
+    """The dump under the checksum: a Go type before each field, none inside maps and slices."""
     entries = _slice(data.entries, _entry)
     registered = _map(data.registered, str)
     return (

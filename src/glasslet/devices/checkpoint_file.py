@@ -1,4 +1,4 @@
-"""The checkpoint on disk: read once, written whenever it is another one."""
+"""The checkpoint on disk: read once, written when it changes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class CheckpointFile:
         self._writing = asyncio.Lock()
 
     def exists(self) -> bool:
-        """Whether there is one."""
+        """Whether the file exists."""
         return os.path.exists(self.path)
 
     def read(self) -> Checkpoint | None:
-        """What an earlier agent left. One that cannot be trusted is moved aside and counts as none: then nobody has
-        anything, and containers that run keep what they were started with."""
+        """The checkpoint of an earlier agent. A damaged one is moved aside and counts as none: then no container has
+        devices, and running ones keep those they were started with."""
         try:
             # Plugins may write to its folder.
             content = read_regular(self.path, most=MAX_STATE_BYTES)
@@ -42,13 +42,13 @@ class CheckpointFile:
             return None
         except (BadCheckpoint, OSError) as error:
             became = move_aside(self.path)
-            self._recorder.finding(f"{self.path}: {error}; who has which devices is not known, {became}")
+            self._recorder.finding(f"{self.path}: {error}; device allocations are unknown, {became}")
             return None
         self._written = content
         return known
 
     async def write(self, encode: Callable[[], bytes]) -> str | None:
-        """Writes what `encode` gives in its turn; None, or what went wrong."""
+        """Writes the result of `encode`, called when it is this write's turn. Returns None, or the problem."""
         async with self._writing:
             content = encode()
             if content == self._written:
@@ -59,7 +59,7 @@ class CheckpointFile:
                 await self._threads.run(write, on=on, key="devices", kind=WaitKind.DEVICE)
             except OSError as error:
                 why = f'failed to write checkpoint file "{FILE}": {error}'
-                self._trouble.is_(f"{why}: after a restart the agent does not know who has which devices")
+                self._trouble.is_(f"{why}: a restarted agent would not know the device allocations")
                 return why
             self._trouble.over()
             self._written = content

@@ -1,4 +1,4 @@
-"""What a container sees of its devices: the answers of its plugins put together. Pure."""
+"""A container's share of its devices: the answers of its plugins put together. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ V = TypeVar("V")
 
 
 def container_devices(responses: Mapping[str, bytes]) -> tuple[ContainerDevices, tuple[str, ...]]:
-    """Everything of all resources (each a ContainerAllocateResponse), in order of their names. Of two answers about one
-    thing the first counts; where they contradict each other, the second value says so, without values. Raises
+    """Puts the answers of all resources (each a ContainerAllocateResponse) together, in order of their names. Of two
+    answers about one thing the first counts; the second returned value names contradictions, without values. Raises
     google.protobuf.message.DecodeError."""
     envs: dict[str, str] = {}
     mounts: dict[str, Mount] = {}
@@ -43,7 +43,7 @@ def container_devices(responses: Mapping[str, bytes]) -> tuple[ContainerDevices,
 
 
 def _add(into: dict[K, V], values: Iterable[tuple[K, V]], kind: str) -> list[str]:
-    """Adds what is new; names what is there with another value."""
+    """Adds new entries; returns the names of those that exist with another value."""
     return [f"{kind} {key}" for key, value in values if into.setdefault(key, value) != value]
 
 

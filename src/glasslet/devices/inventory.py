@@ -1,4 +1,4 @@
-"""What device plugins offer, as values."""
+"""The devices that plugins offer, as values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 NO_NUMA_NODE = -1
-"""Stands for "no topology told" where devices are listed by NUMA node."""
+"""The node of devices without a reported topology."""
 HEALTHY = "Healthy"
 
 
 class OfferedDevice(Struct, frozen=True, kw_only=True):
-    """One device as its plugin told of it. `numa`: the NUMA nodes it belongs to, none where the plugin says nothing."""
+    """One device as its plugin reported it. `numa`: the NUMA nodes it belongs to, empty if the plugin reports none."""
 
     id: str
     healthy: bool = True
@@ -30,7 +30,7 @@ def by_id(devices: Iterable[OfferedDevice]) -> Devices:
 
 
 def healthy(devices: Devices) -> frozenset[str]:
-    """Ids of those that may be given away."""
+    """The ids of allocatable devices."""
     return frozenset(device.id for device in devices.values() if device.healthy)
 
 

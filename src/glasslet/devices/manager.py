@@ -1,10 +1,10 @@
-"""Gives devices to pods.
+"""Allocates devices to pods.
 
-    claim()      at admission, at once: refuses, or keeps enough devices free for the pod
-    allocate()   by the pod's worker: asks the plugins, which may take their time; only this pod waits
-    prepare()    before each start of a container: PreStartContainer, and what the container is given
+    claim()      at admission, at once: refuses the pod, or keeps enough devices free for it
+    allocate()   by the pod's worker: calls the plugins, which may take long; only this pod waits
+    prepare()    before each start of a container: PreStartContainer, and what the container gets
 
-What a pod has is kept until the pod is gone, also over a restart of the agent (`checkpoint`).
+A pod keeps its devices until it is removed, also over a restart of the agent (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KnownPods(Protocol):
 
 
 class AllocationMetrics(Protocol):
-    """How long plugins take."""
+    """Measures the calls of plugins."""
 
     def allocated(self, resource: str, seconds: float) -> None: ...
 
@@ -93,8 +93,8 @@ class DeviceManager:
         self._subscribers.append(callback)
 
     def start(self) -> None:
-        """Restores the checkpoint and makes plugins register again. Without its folder there are no device plugins,
-        and a finding."""
+        """Restores the checkpoint and makes plugins register again. Without its folder there are no device plugins, and
+        a finding."""
         try:
             prepare_folder(self._file.folder)
             self.load()
@@ -123,12 +123,12 @@ class DeviceManager:
         return None
 
     def unclaim(self, uid: str) -> None:
-        """The pod was refused for another reason."""
+        """Frees the pod's claim: it was refused for another reason."""
         self._claims.pop(uid, None)
 
     def at_least(self, pod: Pod) -> Mapping[str, int]:
-        """What the node can be taken to have for a pod that has, or is kept, devices: what was given away cannot be
-        lacking, whatever the node object says."""
+        """The least amounts that the node has for a pod with devices or a claim: allocated devices exist, whatever the
+        node object says."""
         uid = pod.metadata.uid
         if uid not in self._claims and uid not in self.allocations.pods():
             return {}
@@ -137,7 +137,7 @@ class DeviceManager:
     # -- the pod's worker ----------------------------------------------------------------------------------------------
 
     async def allocate(self, pod: Pod) -> Rejected | None:
-        """Allocates what was claimed. Refusals are final. Again and again is fine."""
+        """Allocates the claimed devices. Refusals are final. May be repeated."""
         uid = pod.metadata.uid
         if uid not in self._claims:
             return None
@@ -149,7 +149,7 @@ class DeviceManager:
         return refusal(why)
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
-        """Before a container is created. Raises DeviceProblem."""
+        """Prepares the container's devices before its creation. Raises DeviceProblem."""
         wanted = {name: amount for name, amount in amounts(container).items() if amount > 0}
         uid = pod.metadata.uid
         known = [name for name in wanted if self._stock(uid).has(name)] if wanted else ()
@@ -187,13 +187,13 @@ class DeviceManager:
         try:
             together, conflicts = container_devices({resource: one.response for resource, one in had.items()})
         except DecodeError as error:
-            raise DeviceProblem(f"what device plugins gave container {container} cannot be read: {error}") from error
+            raise DeviceProblem(f"answers of device plugins for {container} cannot be decoded: {error}") from error
         for conflict in conflicts:
             self._recorder.finding(f"{conflict} in container {container}")
         return together
 
     async def _allocate(self, pod: Pod, settled: Collection[str]) -> str | None:
-        """All that the pod lacks; None, or why not. What was kept for it is free again in the end."""
+        """Allocates all devices that the pod lacks. Returns None, or why not. The pod's claim is freed in the end."""
         try:
             if not await self._take_all(pod, settled):
                 return None
@@ -219,7 +219,7 @@ class DeviceManager:
             done = True
 
     async def _take(self, uid: str, step: AllocationStep) -> None:
-        """Asks the plugin for one container's devices of one resource. Raises DevicePluginFailed."""
+        """Allocates one container's devices of one resource. Raises DevicePluginFailed."""
         offer = self._offers.get(step.resource)
         if offer is None:
             raise DevicePluginFailed(f"unknown Device Plugin {step.resource}")
@@ -246,7 +246,7 @@ class DeviceManager:
         )
 
     def _choose(self, uid: str, step: AllocationStep, preferred: Collection[str]) -> Ids:
-        """The plugin's choice, as far as nobody has taken it meanwhile; kept for the pod from now on."""
+        """The plugin's choice among the devices that are still free; claimed for the pod from now on."""
         stock = self._stock(uid)
         free = stock.healthy.get(step.resource, frozenset()) - stock.taken.get(step.resource, frozenset())
         ids = choose(step, free.intersection(preferred))
@@ -254,10 +254,11 @@ class DeviceManager:
         self._claims[uid] = {**claims, step.resource: claims.get(step.resource, frozenset()) - step.ids | ids}
         return ids
 
-    # -- the books -----------------------------------------------------------------------------------------------------
+    # -- allocations
+    # -----------------------------------------------------------------------------------------------------
 
     def _stock(self, uid: str) -> Stock:
-        """What there is for this pod: its own claim is free for it."""
+        """The devices for this pod: its own claim counts as free."""
         return Stock(healthy=self._offers.healthy(), taken=self._taken(uid))
 
     def _taken(self, but: str) -> dict[str, Ids]:
@@ -272,14 +273,15 @@ class DeviceManager:
         return Held(pod_uid=uid, devices=self.allocations.of_pod(uid), settled=settled)
 
     def _settled(self, pod: Pod) -> Collection[str]:
-        """Containers of a pod that an earlier agent began: they have their devices, whether or not their plugins are
-        back already. One that has none after all is given some before its next start."""
+        """Containers of a pod that an earlier agent started: they have their devices, even if their plugins are not
+        back yet. A container without any gets them before its next start."""
         if not self._pods.stands(PodUID(pod.metadata.uid)):
             return ()
         return [one.container for one in demands(pod)]
 
     def _release(self, staying: Collection[str]) -> None:
-        """Frees what pods have that are gone: not before all pods are known, and not while anything of them runs."""
+        """Frees the devices of pods that no longer exist: not before all pods are known, and not while a part of them
+        runs."""
         for uid in self._claims.keys() - staying:
             del self._claims[uid]
         if self._pods.all_known():
@@ -296,12 +298,12 @@ class DeviceManager:
             callback()
 
     async def _save(self) -> str | None:
-        """Writes the checkpoint; None, or what went wrong."""
+        """Writes the checkpoint. Returns None, or the problem."""
         return await self._file.write(lambda: encode(self.allocations, self._offers.healthy()))
 
 
 def refusal(why: str) -> Rejected:
-    """A pod that does not get its devices."""
+    """The rejection of a pod that does not get its devices."""
     return Rejected(reason="UnexpectedAdmissionError", message=f"Allocate failed due to {why}, which is unexpected")
 
 

@@ -1,6 +1,6 @@
-"""What device plugins offer now: the owner of that fact. Holds a connection to each and follows its list of devices.
+"""Owner of the fact which devices plugins offer. Holds a connection to each plugin and follows its list of devices.
 
-    registered ──first list──▶ offered ──stream ends──▶ lost (devices unhealthy) ──5 min──▶ gone (resource is zero)
+    registered ──first list──▶ offered ──stream ends──▶ lost (devices unhealthy) ──5 min──▶ given up (resource is zero)
          ▲                                                 │
          └──────────────── registers again ◀───────────────┘
 
@@ -31,7 +31,7 @@ GRACE_SECONDS = 300.0
 
 
 class Offer(Struct, kw_only=True):
-    """One resource. `devices` is None until the plugin has told of any, or was lost; `plugin` is None while it is not
+    """One resource. `devices` is None until the plugin reported any, or was lost; `plugin` is None while it is not
     connected; `gone_at`: loop time at which the resource is given up."""
 
     devices: Devices | None = None
@@ -41,7 +41,7 @@ class Offer(Struct, kw_only=True):
 
 
 class DeviceCounts(Struct, frozen=True, kw_only=True):
-    """Devices of one resource."""
+    """Numbers of devices of one resource."""
 
     capacity: int
     allocatable: int
@@ -77,13 +77,14 @@ class Offers:
                     await offer.plugin.close()
 
     def expect(self, resources: Iterable[str]) -> None:
-        """Resources that were registered with an earlier agent: there are none of them until their plugins are back."""
+        """Takes resources that were registered with an earlier agent: they have no devices until their plugins are
+        back."""
         for resource in resources:
             self._offers[resource] = offer = Offer(devices={})
             self._give_up_later(resource, offer)
 
     async def register(self, resource: str, socket: str) -> None:
-        """A plugin is there. Raises DevicePluginFailed; then things stay as they were."""
+        """Connects to a plugin. Raises DevicePluginFailed; then nothing changes."""
         plugin = self._dial(resource, socket)
         try:
             await plugin.connect()
@@ -99,13 +100,13 @@ class Offers:
         self._supervisor.start(f"device plugin {resource}", partial(self._follow, plugin))
 
     async def deregister(self, resource: str, socket: str) -> None:
-        """The plugin's registration was taken back."""
+        """Drops the plugin whose registration was withdrawn."""
         offer = self._offers.get(resource)
         if offer is not None and offer.plugin is not None and offer.plugin.socket == socket:
-            await self._lose(offer.plugin, "its registration was taken back")
+            await self._lose(offer.plugin, "its registration was withdrawn")
 
     def healthy(self) -> dict[str, frozenset[str]]:
-        """Ids of devices that may be given away, by registered resource."""
+        """The ids of allocatable devices, by registered resource."""
         return {name: healthy(offer.devices) for name, offer in self._offers.items() if offer.devices is not None}
 
     def devices(self, resource: str) -> Devices:
@@ -114,7 +115,7 @@ class Offers:
         return (offer.devices if offer is not None else None) or {}
 
     def get(self, resource: str) -> Offer | None:
-        """None for a resource that nobody has registered, or that was given up."""
+        """The offer; None for a resource that is not registered, or was given up."""
         return self._offers.get(resource)
 
     def resources(self) -> DeviceResources:
@@ -127,7 +128,7 @@ class Offers:
         )
 
     def amounts(self) -> dict[str, DeviceCounts]:
-        """What the node has, by resource."""
+        """The numbers of devices, by resource."""
         return {
             name: DeviceCounts(capacity=len(offer.devices), allocatable=len(healthy(offer.devices)))
             for name, offer in self._offers.items()
@@ -162,7 +163,7 @@ class Offers:
         await self._lose(plugin, why)
 
     async def _lose(self, plugin: DevicePlugin, why: str) -> None:
-        """The plugin is not there any more: its devices cannot be given away, and go after a while."""
+        """Marks the devices of a lost plugin unhealthy, and gives them up after a while."""
         offer = self._offers.get(plugin.resource)
         await plugin.close()
         if offer is None or offer.plugin is not plugin:

@@ -36,11 +36,11 @@ M = TypeVar("M", bound=Message)
 
 
 class DevicePluginFailed(Exception):
-    """A plugin did not do what it was asked; the text says what it said instead."""
+    """A call of a plugin failed; the text is its answer."""
 
 
 class PluginOptions(Struct, frozen=True, kw_only=True):
-    """What a plugin wants to be asked beyond Allocate."""
+    """The optional calls that a plugin wants."""
 
     pre_start: bool = False
     preferred_allocation: bool = False
@@ -57,7 +57,7 @@ class DevicePlugin:
         self._channel: Channel | None = None
 
     async def connect(self) -> None:
-        """Dials the plugin, which may be just starting, and asks for its options."""
+        """Dials the plugin, which may be just starting, and reads its options."""
         self._channel = insecure_channel(f"unix:{self.socket}", options=_CHANNEL_OPTIONS)
         try:
             with self._wait("connection"):
@@ -76,7 +76,7 @@ class DevicePlugin:
         )
 
     async def watch(self) -> AsyncIterator[tuple[OfferedDevice, ...]]:
-        """All devices, anew at each change, until the plugin ends the stream or fails."""
+        """Yields all devices after each change, until the plugin ends the stream or fails."""
         stream = self._connected().unary_stream(
             f"{_SERVICE}ListAndWatch",
             request_serializer=messages.Empty.SerializeToString,
@@ -91,7 +91,7 @@ class DevicePlugin:
             stream.cancel()
 
     async def preferred(self, available: Collection[str], reused: Collection[str], amount: int) -> tuple[str, ...]:
-        """Which of the available devices it would give away; it may leave this open. `reused` ones are among them."""
+        """The devices that the plugin prefers, `reused` ones among them; it may have no preference."""
         request = messages.ContainerPreferredAllocationRequest(
             available_deviceIDs=sorted(available), must_include_deviceIDs=sorted(reused), allocation_size=amount
         )
@@ -103,7 +103,7 @@ class DevicePlugin:
         return tuple(answer.container_responses[0].deviceIDs) if answer.container_responses else ()
 
     async def allocate(self, ids: Collection[str]) -> bytes:
-        """Prepares devices; the ContainerAllocateResponse. A plugin may take as long as it wants."""
+        """Prepares devices. Returns the ContainerAllocateResponse. A plugin may take as long as it wants."""
         request = messages.ContainerAllocateRequest(devices_ids=sorted(ids))
         answer = await self._call(
             "Allocate", messages.AllocateRequest(container_requests=[request]), messages.AllocateResponse
@@ -118,7 +118,7 @@ class DevicePlugin:
         await self._call("PreStartContainer", request, messages.PreStartContainerResponse, PRE_START_SECONDS)
 
     async def close(self) -> None:
-        """Ends the connection and all calls on it."""
+        """Closes the connection and ends all calls on it."""
         if self._channel is not None:
             await self._channel.close()
 

@@ -40,7 +40,7 @@ class ResourcePods(Protocol):
 
 
 class AllocatedDevices(Protocol):
-    """Who has which devices."""
+    """The devices of containers and of the node."""
 
     def of_container(self, uid: str, container: str) -> Mapping[str, ByNode]:
         """By resource."""
@@ -105,7 +105,7 @@ class PodResources:
         return v1.ListPodResourcesResponse(pod_resources=[self._pod(pod) for pod in pods])
 
     def allocatable(self, _request: v1.AllocatableResourcesRequest) -> v1.AllocatableResourcesResponse:
-        """What could be given away at all. No CPUs, no memory: there is no static policy."""
+        """All allocatable devices. No CPUs, no memory: there is no static policy."""
         self._metrics.called("v1", "get_allocatable")
         return v1.AllocatableResourcesResponse(devices=_container_devices(self._devices.allocatable()))
 

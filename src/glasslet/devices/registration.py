@@ -54,7 +54,7 @@ class Plugins(Protocol):
 
 
 class BadRegistration(ValueError):
-    """The plugin says something about itself that cannot be."""
+    """The plugin's registration is invalid."""
 
 
 def check_registration(resource: str, versions: Collection[str]) -> None:
@@ -69,7 +69,7 @@ def check_registration(resource: str, versions: Collection[str]) -> None:
 
 
 def registration_service(folder: str, plugins: Plugins, counted: Callable[[str], None]) -> GenericRpcHandler:
-    """The service v1beta1.Registration. `folder`: where plugins' sockets are; `counted` is told of each try."""
+    """The service v1beta1.Registration. `folder`: where plugins' sockets are; `counted` is called for each try."""
 
     async def register(
         request: messages.RegisterRequest, context: ServicerContext[messages.RegisterRequest, messages.Empty]
@@ -92,7 +92,7 @@ def registration_service(folder: str, plugins: Plugins, counted: Callable[[str],
 
 
 def plugin_socket(folder: str, endpoint: str) -> str:
-    """Where a plugin listens. Raises BadRegistration for what leads out of the folder, or nowhere."""
+    """The path of a plugin's socket. Raises BadRegistration for an endpoint outside the folder, or none."""
     path = os.path.normpath(os.path.join(folder, endpoint.lstrip("/")))
     if not endpoint or not path.startswith(f"{folder}/"):
         raise BadRegistration(f'the endpoint "{endpoint}" is invalid: it must be a socket below {folder}')
@@ -115,7 +115,7 @@ class RegistryHandler:
         self._plugins = plugins
 
     def validate(self, name: str, versions: Collection[str]) -> str:
-        """Why it cannot be; "" if it can."""
+        """Why the registration is invalid; "" if it is valid."""
         if VERSION not in versions:
             supported = " ".join(versions)
             return f"manager version, {VERSION}, is not among plugin supported versions [{supported}]"
@@ -124,7 +124,7 @@ class RegistryHandler:
         return ""
 
     async def register(self, name: str, endpoint: str) -> str:
-        """Why it failed; "" if it did not."""
+        """Registers the plugin. Returns why it failed; "" for success."""
         try:
             await self._plugins.register(name, endpoint)
         except DevicePluginFailed as error:
@@ -132,5 +132,5 @@ class RegistryHandler:
         return ""
 
     async def deregister(self, name: str, endpoint: str) -> None:
-        """Its socket is gone."""
+        """Deregisters the plugin, whose socket was removed."""
         await self._plugins.deregister(name, endpoint)

@@ -1,4 +1,4 @@
-"""A gRPC server on a Unix socket that is there as long as a service runs, and tried again while it cannot be had."""
+"""A gRPC server on a Unix socket, which is opened again while it cannot be used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_PATH = 107
 
 
 class UnixServer:
-    """Serves `handlers` on `path` while `run()` does. `problem`: why it cannot, in words, "" until then."""
+    """Serves `handlers` on `path` while `run()` runs. `problem`: why it cannot, "" if it can."""
 
     def __init__(self, *, path: str, handlers: Sequence[GenericRpcHandler], recorder: Recorder) -> None:
         self.path = path

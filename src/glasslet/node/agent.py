@@ -1,6 +1,6 @@
-"""The node at the API server: everything about it in one component.
+"""The Node object at the API server: registration, lease, status, watch.
 
-facts ─▶ registration ─▶ known node ◀─ watch        one task each; what fails is started again alone
+facts ─▶ registration ─▶ known node ◀─ watch        one task each; one that fails is restarted alone
                             │
           lease ◀───────────┼──────────▶ pod CIDR ─▶ runtime
                             ▼
@@ -58,7 +58,7 @@ _FIRST_LOOK = 10.0
 
 
 class RuntimeView(Protocol):
-    """What `RuntimeConditions` tells."""
+    """The part of `RuntimeConditions` that is used here."""
 
     @property
     def handlers(self) -> tuple[RuntimeHandler, ...]: ...
@@ -76,7 +76,7 @@ class RuntimeView(Protocol):
 
 
 class Facts(Protocol):
-    """What `FactKeeper` keeps."""
+    """The part of `FactKeeper` that is used here."""
 
     @property
     def facts(self) -> HostFacts: ...
@@ -93,7 +93,7 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAPI:
-    """Two clients, so that a status never stands in a queue. `reconnect` drops connections of `heartbeats`."""
+    """Two clients, so that a status never waits in a queue. `reconnect` drops connections of `heartbeats`."""
 
     requests: APIClient
     heartbeats: APIClient
@@ -166,11 +166,11 @@ class NodeAgent:
         facts.subscribe(self.status.wake)
 
     def current(self) -> Node:
-        """The node as last seen; before that, as it was recalled or would register now."""
+        """The node as last seen; before it is seen, as recalled from an earlier run, or as it would register now."""
         return self.known.node or self._recalled or self._initial().node
 
     def recall(self, node: Node) -> None:
-        """The node as an earlier run saw it: it counts until the API server tells."""
+        """Takes the node as an earlier run saw it. It counts until the API server answers."""
         self._recalled = node
 
     def initial(self) -> Node:
@@ -178,19 +178,19 @@ class NodeAgent:
         return self._initial().node
 
     def host_ips(self) -> tuple[str, ...]:
-        """What pods are told as their host's addresses."""
+        """The host addresses that pods get."""
         return host_ips(self.current())
 
     def wake(self) -> None:
-        """Something that a contribution tells has changed: look now."""
+        """Computes the status now: a contribution changed."""
         self.status.wake()
 
     async def wait_registered(self) -> Node:
-        """The node, as soon as the API server has one."""
+        """Waits until the API server has the node, and returns it."""
         return await self.known.wait_appeared()
 
     async def run(self) -> None:
-        """Registers, and keeps the node true until cancelled."""
+        """Registers the node and keeps it current until cancelled."""
         self._announce()
         services: dict[str, Callable[[], Awaitable[None]]] = {
             "node facts": self._facts.run,
@@ -219,22 +219,22 @@ class NodeAgent:
             if is_ready(node):
                 self._accepted(node)
             await self.known.wait_gone()
-            logger.warning("node was deleted, registers again", extra={"node": self._settings.name})
+            logger.warning("node was deleted, it is registered again", extra={"node": self._settings.name})
 
     async def _renew_lease(self) -> None:
         await self.known.wait_appeared()
         await self.lease.run()
 
     async def _report(self) -> None:
-        """A node that was ready before a restart of the agent is not called unready only because nobody has looked.
-        A node that was there before is taken over first: the watch may show it before that."""
+        """Reports after the first readiness, so that a restart of the agent does not make a ready node unready. An
+        existing node is taken over before: the watch may show it earlier."""
         if self._settings.register:
             await self._registered.wait()
         try:
             async with asyncio.timeout(_FIRST_LOOK):
                 await self._looked.wait()
         except TimeoutError:
-            logger.info("node is not ready, first report tells so")
+            logger.info("node is not ready, first report says so")
         await self.status.run()
 
     async def _hasten(self) -> None:
@@ -289,7 +289,7 @@ class NodeAgent:
         self.known.take(change.new)
         ready = ready_condition(change.new)
         if ready is not None and ready.status == "Unknown":
-            # A controller gave this node up, as after an outage: do not let it wait for the next round.
+            # A controller gave this node up, as after an outage: it must not wait for the next round.
             self.status.wake()
 
     def _schedulable(self, node: Node) -> None:

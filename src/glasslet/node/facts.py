@@ -1,6 +1,6 @@
-"""Keeps what the node status says of machine and runtime at hand, so that computing a status waits for nothing.
+"""Keeps facts about machine and runtime at hand, so that computing a node status waits for nothing.
 
-A name server or a runtime that hangs makes a fact old; it never holds up the status that says so.
+A name server or a runtime that hangs makes a fact old; it never delays the status that shows it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from glasslet.runtime.model import Image, RuntimeInfo
 
 
 class HostProbe:
-    """Reads the machine; every call may hang and belongs into a thread."""
+    """Reads the machine. Every call may hang and belongs in a thread."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class HostProbe:
         system: str = "",
         resolve: Callable[[str], tuple[str, ...]] = resolve_name,
     ) -> None:
-        """`system`: where the machine's /sys is found ("" for the real one)."""
+        """`system`: a folder with another machine's /sys ("": this machine's)."""
         self._settings = settings
         self._root_dir = root_dir
         self._system = system
@@ -54,7 +54,7 @@ class HostProbe:
         return capacity_of(self._root_dir)
 
     def hugepages(self) -> dict[int, int]:
-        """Page size -> bytes in reserved pages of that size; sizes without pages are there, too."""
+        """Page size -> bytes in reserved pages of that size, 0 for a size without pages."""
         return huge_page_bytes(self._system)
 
 
@@ -71,8 +71,8 @@ _JITTER = 0.04
 
 
 async def find_host_ips(name: str, node_ip: str, *, threads: HostThreads, recorder: Recorder) -> tuple[str, ...]:
-    """The node's addresses for pods. `node_ip`: --node-ip; a machine without any address runs pods, too, unless one was
-    requested. Raises NodeAddressUnknown, HostCallStuck."""
+    """The node's addresses for pods. A machine without any runs pods, too, unless `node_ip` (--node-ip) requests one.
+    Raises NodeAddressUnknown, HostCallStuck."""
     requested = tuple(ip.strip() for ip in node_ip.split(",") if ip.strip())
     look_up = partial(look_up_node_ips, name, requested, resolve_name)
     try:
@@ -86,8 +86,8 @@ async def find_host_ips(name: str, node_ip: str, *, threads: HostThreads, record
         return ()
 
 
-class Probe(Protocol):
-    """See `host_probe.HostProbe`."""
+class HostReader(Protocol):
+    """See `HostProbe`."""
 
     def addresses(self) -> tuple[str, ...]: ...
 
@@ -97,13 +97,13 @@ class Probe(Protocol):
 
 
 class RuntimeFacts(Protocol):
-    """The part of `RuntimeService` that is read here."""
+    """The part of `RuntimeService` that is used here."""
 
     async def version(self) -> RuntimeInfo: ...
 
 
 class ImageFacts(ImageFilesystems, Protocol):
-    """The part of `ImageService` that is read here."""
+    """The part of `ImageService` that is used here."""
 
     async def list_images(self) -> tuple[Image, ...]: ...
 
@@ -116,7 +116,7 @@ class FactKeeper:
         *,
         settings: NodeSettings,
         machine: Machine,
-        probe: Probe,
+        probe: HostReader,
         runtime: RuntimeFacts,
         images: ImageFacts,
         threads: HostThreads,
@@ -132,14 +132,14 @@ class FactKeeper:
         self._on_change: list[Callable[[], None]] = []
         self.facts = HostFacts(machine=machine)
         self.gathered = asyncio.Event()
-        """Set once each fact has been asked for."""
+        """Set once each fact was read, or its read failed."""
 
     def subscribe(self, callback: Callable[[], None]) -> None:
         """Calls `callback` when the node's addresses or storage change."""
         self._on_change.append(callback)
 
     async def run(self) -> None:
-        """Gathers all facts, then reads each again at its own pace."""
+        """Gathers all facts, then re-reads each at its own pace."""
         await self.gather()
         async with asyncio.TaskGroup() as group:
             group.create_task(_repeat(self._read_host, self._settings.update_seconds), name="node facts: host")
@@ -147,7 +147,7 @@ class FactKeeper:
             group.create_task(_repeat(self._read_huge_pages, _HUGE_PAGES_SECONDS), name="node facts: huge pages")
 
     async def gather(self) -> None:
-        """Asks for everything once; what does not answer in time stays unknown."""
+        """Reads every fact once; one that does not answer in time stays unknown."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._read_host(), name="node facts: host")
             group.create_task(self._read_runtime(), name="node facts: runtime")
@@ -155,7 +155,7 @@ class FactKeeper:
         self.gathered.set()
 
     async def image_disk_problem(self) -> NodeEvent | None:
-        """The event to tell when nothing can be known of the space for images."""
+        """The event of an image file system without capacity."""
         return await image_disk_notice(self._images, self._threads)
 
     async def _read_host(self) -> None:
@@ -175,7 +175,7 @@ class FactKeeper:
             self.facts = replace(self.facts, hugepages=found)
 
     async def _read_runtime(self) -> None:
-        """Version and images; while the runtime is away, what it said last stands."""
+        """Version and images; while the runtime is away, its last answer counts."""
         try:
             async with asyncio.timeout(_RUNTIME_SECONDS):
                 info = await self._runtime.version()

@@ -17,7 +17,7 @@ from glasslet.runtime.model import RuntimeHandler
 def facts_for_pods(
     name: str, root_dir: str, host_ips: tuple[str, ...], configuration: KubeletConfiguration, machine: Machine
 ) -> NodeFacts:
-    """What stays as it is while the agent runs."""
+    """The facts that do not change while the agent runs."""
     return NodeFacts(
         name=name,
         root_dir=root_dir,

@@ -1,7 +1,7 @@
-"""From a start on, looks closely for the moment at which the node gets ready, so that nobody waits a whole interval.
+"""Polls for the node's first readiness after a start, so that it is reported without waiting a whole interval.
 
-Readiness of the runtime is polled every few seconds only; this asks it every 100 ms until the node is ready for the
-first time, for two minutes at most.
+Readiness of the runtime is otherwise polled every few seconds; this polls it every 100 ms until the node is ready for
+the first time, for two minutes at most.
 """
 
 from __future__ import annotations

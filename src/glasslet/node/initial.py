@@ -17,8 +17,8 @@ _UNINITIALIZED = Taint(key="node.cloudprovider.kubernetes.io/uninitialized", val
 
 
 def initial_node(settings: NodeSettings, inputs: NodeInputs) -> Composed:
-    """A complete new node; podCIDR is left to the controllers. Taints come from the configuration, and with an
-    external cloud there is one that keeps pods away until its controller has looked at the node."""
+    """A complete new node; podCIDR is left to the controllers. Taints come from the configuration, and with an external
+    cloud one more keeps pods away until its controller has initialized the node."""
     meta = ObjectMeta(name=settings.name, labels=node_labels(settings), annotations=node_annotations(settings))
     taints = (*settings.taints, *((_UNINITIALIZED,) if settings.external_cloud else ()))
     node = Node(

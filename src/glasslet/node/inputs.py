@@ -1,4 +1,4 @@
-"""Everything that a node status is computed from, at one moment: the pure half of the package sees nothing else."""
+"""The inputs of a node status at one moment. The pure half of the room sees nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glasslet.runtime.model import Image, RuntimeHandler
 
 
 class Pressures(Struct, frozen=True, kw_only=True):
-    """What the eviction manager says the node is short of."""
+    """The resources that the node is short of, as the eviction manager reports them."""
 
     memory: bool = False
     disk: bool = False
@@ -22,11 +22,11 @@ class Pressures(Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):
-    """What was last read of the machine and the runtime. Sizes in bytes."""
+    """The last facts about machine and runtime. Sizes in bytes."""
 
     machine: Machine = Machine()
     addresses: tuple[str, ...] | None = None
-    """The node's IP addresses; None: they are not known now."""
+    """The node's IP addresses; None: unknown now."""
     hugepages: Mapping[int, int] = {}
     """Page size -> bytes reserved in pages of that size."""
     storage: int | None = None
@@ -37,8 +37,8 @@ class HostFacts(Struct, frozen=True, kw_only=True):
 
 
 class NodeInputs(Struct, frozen=True, kw_only=True):
-    """One moment. `errors`: why the node is not ready, in the order in which they are told; none: it is ready.
-    `volumes_in_use`: None while volumes of a former life are not all known again."""
+    """One moment. `errors`: why the node is not ready, in the order of the report; empty: it is ready.
+    `volumes_in_use`: None while volumes of an earlier run are not all known."""
 
     now: datetime
     facts: HostFacts = HostFacts()
@@ -51,7 +51,7 @@ class NodeInputs(Struct, frozen=True, kw_only=True):
 
 
 class NodeEvent(Struct, frozen=True):
-    """An event about the node, to be told once the status that it belongs to is accepted."""
+    """An event about the node, sent once the status that it belongs to is accepted."""
 
     type: str
     reason: str
@@ -59,7 +59,7 @@ class NodeEvent(Struct, frozen=True):
 
 
 def status_event(node: str, reason: str) -> NodeEvent:
-    """The form of events about a changed condition. Their type is Normal, also for bad news, as upstream's is."""
+    """The event of a changed condition. Its type is Normal, also for bad news, as upstream."""
     return NodeEvent("Normal", reason, f"Node {node} status is now: {reason}")
 
 
@@ -85,7 +85,8 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contributions:
-    """Each is asked whenever a status is computed: they answer at once. Problems are "" when there is none."""
+    """What other rooms add to the node's status. Each is called whenever a status is computed, and answers at once.
+    Problems are "" when there is none."""
 
     pressures: Callable[[], Pressures] = _no_pressures
     storage_problem: Callable[[], str] = _no_problem
@@ -96,4 +97,4 @@ class Contributions:
     reset_extended: Callable[[], bool] = _never
     """At registration: nothing is known of devices on this machine (no checkpoint of the device manager)."""
     volumes_in_use: Callable[[], tuple[str, ...] | None] = _unknown_volumes
-    """None while volumes of a former life are not all known again."""
+    """None while volumes of an earlier run are not all known."""

@@ -1,4 +1,4 @@
-"""The node object as last seen, by watch or as the answer to a request of our own: whichever is newer."""
+"""The Node object as last seen, by watch or as the answer to the agent's own request: the newer one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from glasslet.api.node import Node
 
 
 class KnownNode:
-    """One owner for the local copy. The watch may lag behind our own patches; the copy never goes back."""
+    """Owner of the local copy. The watch may lag behind the agent's own patches; the copy never goes back."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
@@ -20,7 +20,7 @@ class KnownNode:
 
     @property
     def node(self) -> Node | None:
-        """None: it does not exist, as far as is known."""
+        """The node; None if it is not known to exist."""
         return self._node
 
     def subscribe(self, callback: Callable[[Node], None]) -> None:
@@ -28,7 +28,7 @@ class KnownNode:
         self._subscribers.append(callback)
 
     def take(self, node: Node) -> None:
-        """A version from anywhere; an older one is passed over."""
+        """Takes a version from anywhere; an older one is passed over."""
         if self._node is not None and not _is_newer(node, self._node):
             return
         self._node = node
@@ -38,20 +38,20 @@ class KnownNode:
             callback(node)
 
     def forget(self, uid: str) -> None:
-        """The node of this uid was deleted; another one of the same name stays."""
+        """Drops the node with this uid, which was deleted; another one of the same name stays."""
         if self._node is not None and self._node.metadata.uid == uid:
             self._node = None
             self._appeared.clear()
             self._gone.set()
 
     async def wait_appeared(self) -> Node:
-        """The node, as soon as it exists."""
+        """Waits until the node exists, and returns it."""
         while self._node is None:
             await self._appeared.wait()
         return self._node
 
     async def wait_gone(self) -> None:
-        """Until the node does not exist."""
+        """Waits until the node does not exist."""
         await self._gone.wait()
 
 

@@ -15,8 +15,8 @@ RECONCILED = (
     "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
     "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", OS, ARCH, BETA_OS, BETA_ARCH,
 )  # fmt: skip
-"""Labels that a registered node gets again when this kubelet has a value for them. Others belong to whoever set them,
-also those that an earlier --node-labels brought."""
+"""Labels that the agent restores on a registered node if it has a value for them. Others stay as they are, also those
+of an earlier --node-labels."""
 
 
 def node_labels(settings: NodeSettings) -> dict[str, str]:

@@ -36,8 +36,8 @@ async def _no_reconnect() -> None:
 class NodeLease:
     """Keeps the lease of one node current until cancelled.
 
-    `owner` gives the Node's reference once it is registered; `on_failure` runs when all tries of a renewal failed: it
-    closes connections that may lead nowhere.
+    `owner` gives the Node's reference once it is registered; `on_failure` runs when all tries of a renewal failed, and
+    closes connections that may be dead.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class NodeLease:
         self.renewed_at: float | None = None
         """Monotonic seconds of the last success."""
         self.problem: APIError | None = None
-        """What the last request failed with; None while all is well."""
+        """The error of the last request; None if it succeeded."""
 
     async def run(self) -> None:
-        """Creates the lease if need be, then renews it."""
+        """Creates the lease if it does not exist, then renews it."""
         while True:
             await self.renew()
             await asyncio.sleep(jittered(self._duration * _RENEW_SHARE, _JITTER))
@@ -85,7 +85,7 @@ class NodeLease:
                     paths.lease(self._node), wanted, Lease, timeout=self._patience()
                 )
             except Conflict:
-                # Somebody else wrote it: it is read and tried again.
+                # Another client wrote it: read it and try again.
                 return False
             except NotFound:
                 self._lease = None
@@ -102,7 +102,7 @@ class NodeLease:
         return False
 
     async def _ensure(self) -> Lease | None:
-        """The lease as the server has it, made if it is not there; None when this call already renewed it."""
+        """The lease as the server has it, created if missing; None if this call already renewed it."""
         delay = _CREATE_MIN
         while True:
             try:
@@ -110,7 +110,7 @@ class NodeLease:
             except NotDecoded as error:
                 return Lease(metadata=error.item.metadata)
             except NotFound:
-                # Made below.
+                # Created below.
                 pass
             except APIError as error:
                 self.problem = error
@@ -121,7 +121,7 @@ class NodeLease:
                 self._renewed()
                 return None
             except AlreadyExists:
-                # Made by somebody else in between: read it.
+                # Another client created it in between: read it.
                 continue
             except APIError as error:
                 self.problem = error

@@ -16,7 +16,7 @@ Plain = dict[str, Any]
 
 
 def node_patch(old: Node, new: Node) -> Plain:
-    """Empty when there is nothing to patch."""
+    """The patch; empty if nothing differs."""
     patch: Plain = {}
     before, after = to_plain(old.metadata), to_plain(new.metadata)
     meta = _differences(
@@ -52,7 +52,7 @@ def _changed_conditions(old: list[Plain], new: list[Plain]) -> list[Plain]:
 
 
 def _differences(old: Plain, new: Plain) -> Plain:
-    """What to merge into `old` to get `new`: null removes; lists are taken whole."""
+    """The difference that turns `old` into `new`: null removes, lists are replaced whole."""
     patch: Plain = {}
     for name, value in new.items():
         before = old.get(name)

@@ -1,4 +1,4 @@
-"""Hands the node's pod network to the runtime: some runtimes configure their network plugin with it."""
+"""Hands the node's pod CIDR to the runtime: some runtimes configure their network plugin with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PodCIDRHandover:
         self._want(configured)
 
     def take(self, node: Node) -> None:
-        """A version of the node; one without podCIDR changes nothing."""
+        """Takes a version of the node; one without podCIDR changes nothing."""
         self._want(",".join(node.spec.pod_cidrs) or node.spec.pod_cidr)
 
     def _want(self, wanted: str) -> None:
@@ -38,7 +38,7 @@ class PodCIDRHandover:
             self._news.set()
 
     async def run(self) -> None:
-        """Hands over each new value, for ever."""
+        """Hands over each new value until cancelled."""
         delay = _RETRY_MIN
         while True:
             await self._news.wait()

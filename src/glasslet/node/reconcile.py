@@ -1,4 +1,4 @@
-"""What a node that exists already takes over from the one that would have been registered. Pure."""
+"""The fields that an existing node takes over from the one that would be registered. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ZERO = Quantity(0)
 
 
 def reconcile(existing: Node, initial: Node, *, reset_extended: bool) -> Node:
-    """`existing` with the labels, the annotation and the huge pages of `initial`. `reset_extended`: nothing is known
-    of devices on this machine, so extended resources are zero until their plugins are back. Equal to `existing` where
-    there is nothing to do."""
+    """`existing` with the labels, the annotation and the huge pages of `initial`. `reset_extended`: nothing is known of
+    devices on this machine, so extended resources are zero until their plugins are back. Equal to `existing` if nothing
+    changes."""
     labels = dict(existing.metadata.labels)
     for name in RECONCILED:
         if name in initial.metadata.labels:
@@ -44,8 +44,8 @@ def _annotations(existing: Node, initial: Node) -> dict[str, str]:
 
 
 def _huge_pages(existing: Node, initial: Node) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
-    """Capacity and allocatable with exactly the page sizes that the machine has now; a node that has no resources at
-    all takes all of them."""
+    """Capacity and allocatable with exactly the page sizes of the machine now; a node without any resources takes
+    all."""
     old, new = existing.status, initial.status
     capacity = dict(old.capacity or new.capacity)
     allocatable = dict(old.allocatable or new.allocatable)

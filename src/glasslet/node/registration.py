@@ -1,4 +1,4 @@
-"""Makes the node object exist: created, or taken over as it is there already."""
+"""Registers the node: creates the object, or takes over an existing one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _RETRY_MIN = 0.1
 _RETRY_MAX = 7.0
 
 
-class StartMetrics(Protocol):
-    """Where the times of a node's start are counted (`kubelet_node_startup_*`)."""
+class RegistrationMetrics(Protocol):
+    """Counts the times of a node's start (`kubelet_node_startup_*`)."""
 
     def registering(self) -> None:
         """An attempt to register begins."""
@@ -37,9 +37,9 @@ class StartMetrics(Protocol):
 
 
 class Registration:
-    """CREATE first; where the node exists, or may exist, GET it and patch what this kubelet is in charge of.
+    """CREATE first; if the node exists, or may exist, GET it and patch the fields that the agent owns.
 
-    `initial` composes the node as it would be new, now. `reset_extended`: whether nothing is known of devices here.
+    `initial` composes the node as it would be created now. `reset_extended`: whether nothing is known of devices here.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Registration:
         initial: Callable[[], Composed],
         recorder: Recorder,
         reset_extended: Callable[[], bool] = lambda: False,
-        metrics: StartMetrics | None = None,
+        metrics: RegistrationMetrics | None = None,
     ) -> None:
         self._client = client
         self._settings = settings
@@ -60,10 +60,10 @@ class Registration:
         self._metrics = metrics
         self._trouble = StandingFinding(recorder)
         self.problem: APIError | None = None
-        """What the last try failed with; None while all is well."""
+        """The error of the last try; None if it succeeded."""
 
     async def register(self) -> tuple[Node, tuple[NodeEvent, ...]]:
-        """Tries until it works. The node as it is now, and the events of what it reported first."""
+        """Tries until it succeeds. Returns the node as it is now, and the events of its first report."""
         delay = _RETRY_MIN
         while True:
             if self._metrics is not None:
@@ -91,7 +91,7 @@ class Registration:
         except AlreadyExists:
             logger.info("node exists", extra={"node": name})
         except Forbidden:
-            # Not everybody may create nodes; the node may be there all the same.
+            # This node may lack the right to create nodes; the object may exist nevertheless.
             if self._settings.get_on_exists_only:
                 raise
         else:
@@ -104,7 +104,7 @@ class Registration:
         patch = node_patch(existing, wanted)
         if not patch:
             return existing
-        self._recorder.decided("existing node is brought up to date", fields=", ".join(_fields(patch)))
+        self._recorder.decided("existing node is updated", fields=", ".join(_fields(patch)))
         return await self._client.patch(paths.node_status(name), patch, Node)
 
 

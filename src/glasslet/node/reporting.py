@@ -1,4 +1,4 @@
-"""Where the node's work is told: record, API events, metrics of the start; and the clock that all go by."""
+"""The record, events, metrics and clock of everything that works on the node."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
 from glasslet.node.inputs import NodeEvent
-from glasslet.node.registration import StartMetrics
+from glasslet.node.registration import RegistrationMetrics
 from glasslet.record.recorder import Recorder
 
 
-class EventSink(Protocol):
-    """Where events about the node go (`EventRecorder.node`)."""
+class NodeEvents(Protocol):
+    """Takes events about the node (`EventRecorder.node`)."""
 
     def __call__(self, type_: str, reason: str, message: str) -> None: ...
 
 
-class NodeMetrics(StartMetrics, Protocol):
+class NodeMetrics(RegistrationMetrics, Protocol):
     """Times of the node's start."""
 
     def ready(self) -> None:
-        """The API server was told that the node is ready."""
+        """The API server accepted a status that says the node is ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReporting:
-    """Passed to everything that works on the node. `metrics` None: nobody counts."""
+    """Passed to everything that works on the node. `metrics` None: nothing is counted."""
 
     recorder: Recorder
-    events: EventSink
+    events: NodeEvents
     clock: Clock
     metrics: NodeMetrics | None = None
 
     def tell(self, event: NodeEvent) -> None:
-        """Hands an event on."""
+        """Sends an event."""
         self.events(event.type, event.reason, event.message)

@@ -1,4 +1,4 @@
-"""What the configuration says about the node object: one frozen value for everything below `node`."""
+"""The node's slice of the configuration: one frozen value for the room."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARCHITECTURES = {
 
 
 class NodeSettings(Struct, frozen=True, kw_only=True):
-    """The node's own slice of the configuration. Frequencies in seconds."""
+    """The node's slice of the configuration. Frequencies in seconds."""
 
     name: str
     architecture: str = "amd64"
@@ -60,19 +60,19 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def given_ips(self) -> tuple[str, ...]:
-        """Addresses of --node-ip that name one."""
+        """The specified addresses of --node-ip."""
         return tuple(ip for ip in self.node_ips if ip not in ("0.0.0.0", "::"))
 
     @property
     def status_timeout(self) -> float:
-        """Seconds that a status request may take: after that a fresh one is worth more."""
+        """Seconds that a status request may take: after that a fresh one is more useful."""
         return min(self.update_seconds, float(self.lease_seconds))
 
 
 def node_settings(
     name: str, options: Options, configuration: KubeletConfiguration, gates: FeatureGates
 ) -> NodeSettings:
-    """The slice, from a valid configuration."""
+    """The slice of a valid configuration."""
     ignore_eviction = options.experimental_allocatable_ignore_eviction
     return NodeSettings(
         name=name,

@@ -1,4 +1,4 @@
-"""Keeps the node's status at the API server true: computed often, sent when something changed, now and then anyway.
+"""Keeps the node's status at the API server current: computed often, sent after a change and at intervals.
 
 wake (readiness changed) ──┐
 every update interval ─────┴─▶ compose ──▶ changed, or report due? ──▶ patch ──▶ events, local copy
@@ -36,11 +36,11 @@ class ReportSchedule(Struct, frozen=True, kw_only=True):
     shift: float = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to report although nothing changed."""
+        """Whether an unchanged status is due."""
         return self.reported_at is None or now - self.reported_at >= self.interval + self.shift
 
     def reported(self, now: float, *, changed: bool, draw: Callable[[], float] = random.random) -> ReportSchedule:
-        """After a report. `draw` gives numbers in [0, 1)."""
+        """The schedule after a report. `draw` gives numbers in [0, 1)."""
         shift = self.interval * (draw() - 0.5) if changed or self.reported_at is None else 0.0
         return ReportSchedule(interval=self.interval, reported_at=now, shift=shift)
 
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 _TRIES = 5
 _JITTER = 0.04
 _AFTER_FAILURE = 5.0
-"""Seconds at most until the next round when no try of one worked: an API server that is back hears of it soon."""
+"""Seconds at most until the next round after one whose tries all failed: an API server that is back gets it soon."""
 
 
 async def no_reconnect() -> None:
@@ -59,8 +59,8 @@ async def no_reconnect() -> None:
 
 class StatusLoop:
     """One per node. `compose` gives the node as it should be; `client` is one without a rate limit, and `reconnect`
-    drops its connections: after repeated failures they may lead nowhere. `on_accepted` is called with each node that
-    the API server answered a report with."""
+    drops its connections: after repeated failures they may be dead. `on_accepted` is called with each node that the API
+    server answered a report with."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class StatusLoop:
         self._woken = asyncio.Event()
         self._on_accepted = on_accepted
         self.problem: APIError | None = None
-        """What the last try failed with; None while all is well."""
+        """The error of the last try; None if it succeeded."""
 
     def wake(self) -> None:
-        """Something that the status tells may have changed: look now."""
+        """Computes the status now: a part of it may have changed."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Rounds for ever, while there is a node."""
+        """Runs rounds while there is a node, until cancelled."""
         while True:
             await self._known.wait_appeared()
             self._woken.clear()
@@ -99,11 +99,11 @@ class StatusLoop:
             await self._sleep(jittered(pause if good else min(pause, _AFTER_FAILURE), _JITTER))
 
     async def round(self) -> bool:
-        """Computes and reports if there is reason to. False if the API server did not take it."""
+        """Computes the status and reports it if it changed or is due. False if the API server did not accept it."""
         node = self._known.node
         for attempt in range(_TRIES):
             try:
-                # A local copy may be behind; from the second try on the server is asked.
+                # A local copy may be behind; the second try and later ones read the server.
                 if node is None:
                     node = await self._client.get(self._path, Node, timeout=self._settings.status_timeout)
                 await self._report(node)
@@ -161,7 +161,7 @@ class StatusLoop:
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         except TimeoutError:
-            # Nobody woke it: the period is over.
+            # The period is over.
             pass
 
     @property

@@ -1,1 +1,1 @@
-"""The folder `plugins_registry`: each socket in it belongs to a plugin that wants to be known (CSI, DRA, devices)."""
+"""Plugins that register by a socket in the folder `plugins_registry` (CSI, DRA, devices)."""

@@ -1,4 +1,4 @@
-"""The conversation with one registration socket: who are you, and what became of it."""
+"""The calls on one registration socket: GetInfo, and the result of the registration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPTIONS = (
 
 
 class PluginInfo(Struct, frozen=True, kw_only=True):
-    """What a plugin says of itself. `endpoint`: the socket that it works at."""
+    """A plugin's description of itself. `endpoint`: the socket of its service."""
 
     type: str
     name: str
@@ -32,11 +32,11 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
 
 
 class NoAnswer(Exception):
-    """The socket does not answer as a plugin does; the text says how."""
+    """The socket does not answer as a plugin; the text says how."""
 
 
 class RegistrationSocket:
-    """One conversation: `dial`, `info`, `notify`, `close`. All raise NoAnswer."""
+    """One connection: `dial`, `info`, `notify`, `close`. All raise NoAnswer."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -51,7 +51,7 @@ class RegistrationSocket:
             raise NoAnswer(f"dial failed at socket {self._path}, err: context deadline exceeded") from error
 
     async def info(self) -> PluginInfo:
-        """Who is there. Without an endpoint of its own the socket itself is where it works."""
+        """The plugin's description. Without an endpoint of its own, the registration socket is its endpoint."""
         try:
             answer = await self._channel.unary_unary(
                 f"{_SERVICE}GetInfo",
@@ -69,7 +69,7 @@ class RegistrationSocket:
         )
 
     async def notify(self, problem: str) -> None:
-        """Tells what became of it; "": it is registered."""
+        """Reports the result to the plugin; "": it is registered."""
         status: Message = messages.RegistrationStatus(plugin_registered=not problem, error=problem)
         try:
             await self._channel.unary_unary(
@@ -83,5 +83,5 @@ class RegistrationSocket:
             ) from error
 
     async def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         await self._channel.close()

@@ -1,5 +1,5 @@
-"""Keeps plugins registered whose sockets are in the folder: inotify tells of changes, a look at the folder says what is
-there. A socket that is made anew belongs to a new plugin.
+"""Keeps plugins registered whose sockets are in the folder: inotify reports changes, then the folder is listed. A
+socket that is created again belongs to a new plugin.
 
     appeared ──▶ info ──▶ validate ──▶ register ──▶ notify      failed: again after 0.5 s, doubling to 2 min 2 s
     gone ──▶ deregister
@@ -26,32 +26,32 @@ logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 122.0
 _LOOK_SECONDS = 10.0
-"""Between looks without any news: where watching fails, this is how plugins are found."""
+"""Seconds between listings without a change: where watching fails, they find plugins."""
 _FOLDER_MODE = 0o750
 
 
 class PluginHandler(Protocol):
-    """Who takes plugins of one type. Problems are texts, "" when there is none."""
+    """Registers plugins of one type. Problems are texts, "" for none."""
 
     def validate(self, name: str, versions: Collection[str]) -> str: ...
     async def register(self, name: str, endpoint: str) -> str: ...
     async def deregister(self, name: str, endpoint: str) -> None: ...
 
 
-class FolderWatch(Protocol):
-    """Tells when something in some folders may have changed."""
+class SocketFolderWatch(Protocol):
+    """Reports possible changes in some folders."""
 
     def establish(self, *, renew: bool) -> bool:
-        """Watches all folders; True when there is a new one among them."""
+        """Watches all folders; True if one of them is new."""
 
     async def wait(self, timeout: float) -> object:
-        """Until something happened; at most so many seconds."""
+        """Waits for a change, at most `timeout` seconds."""
 
     def close(self) -> None: ...
 
 
 class _Registrant:
-    """One socket; `identity` tells it from a later one of the same path."""
+    """One socket; `identity` distinguishes it from a later one at the same path."""
 
     def __init__(self, path: str, identity: tuple[int, int]) -> None:
         self.path = path
@@ -68,7 +68,7 @@ class PluginRegistry:
         *,
         folder: str,
         handlers: Mapping[str, PluginHandler],
-        watch: Callable[[Callable[[], frozenset[str]]], FolderWatch],
+        watch: Callable[[Callable[[], frozenset[str]]], SocketFolderWatch],
         recorder: Recorder,
     ) -> None:
         self._folder = folder
@@ -79,7 +79,7 @@ class PluginRegistry:
         self._supervisor = Supervisor()
 
     async def run(self) -> None:
-        """Looks until cancelled."""
+        """Runs until cancelled."""
         make_directory(self._folder, _FOLDER_MODE)
         folders: list[str] = []
         watch = self._watch(lambda: frozenset(folders))
@@ -89,7 +89,7 @@ class PluginRegistry:
                 while True:
                     found, folders[:] = sockets_below(self._folder)
                     self._compare(found)
-                    # What came before a new watch stood is found by another look.
+                    # Another listing finds what came before a new watch was established.
                     if not watch.establish(renew=True):
                         await watch.wait(_LOOK_SECONDS)
         finally:
@@ -97,7 +97,7 @@ class PluginRegistry:
             self._registrants.clear()
 
     def sockets(self) -> dict[str, bool]:
-        """Those in the folder, and whether the plugin behind each is registered."""
+        """The sockets in the folder, and whether the plugin behind each is registered."""
         return {path: registrant.registered for path, registrant in self._registrants.items()}
 
     def _compare(self, found: Mapping[str, tuple[int, int]]) -> None:
@@ -111,7 +111,7 @@ class PluginRegistry:
                 self._supervisor.start(f"plugin {path}", partial(self._keep, registrant))
 
     async def _keep(self, registrant: _Registrant) -> None:
-        """Registers until it works, and takes it back when the socket is gone."""
+        """Registers the plugin, with retries, and deregisters it once its socket is removed."""
         pause = _FIRST_PAUSE
         trouble = StandingFinding(self._recorder)
         while not registrant.gone.is_set():
@@ -165,7 +165,7 @@ class PluginRegistry:
 
 
 def sockets_below(folder: str) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Sockets with what tells one from a later one, and all folders; names that begin with a dot are left out."""
+    """The sockets with their identities, and all folders; names that begin with a dot are left out."""
     folders = [folder]
     sockets = {}
     for parent in folders:
@@ -173,7 +173,7 @@ def sockets_below(folder: str) -> tuple[dict[str, tuple[int, int]], list[str]]:
             try:
                 found = entry.stat(follow_symlinks=False)
             except OSError:
-                # Gone since it was listed; the kernel tells of what comes in its place.
+                # Removed since it was listed; inotify reports what comes in its place.
                 continue
             if stat.S_ISDIR(found.st_mode):
                 folders.append(entry.path)

@@ -1,1 +1,1 @@
-"""Who gets how much of the node: the tree of pod cgroups, its values, and what keeps it as it should be."""
+"""The node's shares and reservations, and the tree of pod cgroups with its limits."""

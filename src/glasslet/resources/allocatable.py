@@ -1,4 +1,4 @@
-"""What of the node pods can have: capacity less reservations less the hard eviction threshold. Pure."""
+"""Node allocatable: capacity less reservations less the hard eviction threshold. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ THRESHOLDS = {"memory": "memory.available", "ephemeral-storage": "nodefs.availab
 def allocatable(
     capacity: Mapping[str, Quantity], reserved: Iterable[Mapping[str, Quantity]], eviction_hard: Mapping[str, str]
 ) -> dict[str, Quantity]:
-    """Per resource, never below zero. `reserved`: kubeReserved and systemReserved; percentages refer to capacity.
-    Huge pages are taken from memory, too: they cannot be had as anything else."""
+    """Per resource, never below zero. `reserved`: kubeReserved and systemReserved; percentages refer to capacity. Huge
+    pages are taken from memory, too: they are not usable as other memory."""
     result = {
         name: _left(amount, _reservation(name, amount, reserved, eviction_hard)) for name, amount in capacity.items()
     }
@@ -29,7 +29,7 @@ def allocatable(
 def _reservation(
     name: str, capacity: Quantity, reserved: Iterable[Mapping[str, Quantity]], eviction_hard: Mapping[str, str]
 ) -> Quantity:
-    """How much of one resource pods cannot have."""
+    """The amount of one resource that is kept from pods."""
     total = sum((one.get(name, ZERO) for one in reserved), ZERO)
     if name in THRESHOLDS:
         total += threshold(eviction_hard.get(THRESHOLDS[name], "0"), capacity)

@@ -1,4 +1,4 @@
-"""Makes, changes and removes cgroups, off the loop and with a limit in time; the one way from here to `host`."""
+"""Creates, changes and removes cgroups in threads, with a time limit; the room's only access to `host`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class CgroupMetrics(Protocol):
 
 
 class CgroupManager:
-    """Cgroups by path. `page_sizes`: huge page sizes of the node, bytes. Work on one path is never done twice at a
-    time. Every method but `exists` and `missing` raises OSError."""
+    """Cgroups by path. `page_sizes`: huge page sizes of the node, bytes. Work on one path is serialized. Every method
+    but `exists` and `missing` raises OSError."""
 
     def __init__(
         self,
@@ -53,28 +53,29 @@ class CgroupManager:
 
     @property
     def version(self) -> int:
-        """Of the machine's cgroups: 1 or 2."""
+        """The cgroup version of the machine: 1 or 2."""
         return self._tree.version
 
     def exists(self, path: str) -> bool:
-        """Whether it is there, whole. A look at a few paths: done in place."""
+        """Whether the cgroup exists in all hierarchies. It reads a few paths, so it runs on the loop."""
         return self._tree.exists(path)
 
     def missing(self, path: str) -> tuple[str, ...]:
-        """What is not there of it."""
+        """The hierarchies or controllers that the cgroup lacks."""
         return self._tree.missing(path)
 
     async def create(self, path: str, limits: CgroupLimits) -> OSError | None:
-        """Makes it if need be, and sets its limits. A limit that was refused is no failure, as upstream: it is given
-        back."""
+        """Creates the cgroup if it does not exist, and sets its limits. A refused limit is returned, not raised, as
+        upstream."""
         return await self._timed("create", path, lambda: self._create(path, limits))
 
     async def update(self, path: str, limits: CgroupLimits) -> None:
-        """Sets limits of one that is there."""
+        """Sets the limits of an existing cgroup."""
         await self._timed("update", path, lambda: self._write(path, limits))
 
     async def destroy(self, *paths: str) -> None:
-        """Removes cgroups with all below; what still runs there is killed. Fine for those that are not there."""
+        """Removes cgroups with all below, and kills the processes that still run there. Missing ones are passed
+        over."""
         started = time.monotonic()
         try:
             alive = await self._run(paths[0], lambda: [path for path in paths if not self._tree.remove(path)])
@@ -86,12 +87,12 @@ class CgroupManager:
             self._metrics.operation("destroy", time.monotonic() - started)
 
     async def children(self, paths: Iterable[str]) -> Mapping[str, set[str]]:
-        """Last elements of what is right below each path."""
+        """The names of the cgroups directly below each path."""
         wanted = tuple(paths)
         return await self._run("children", lambda: {path: self._tree.children(path) for path in wanted})
 
     async def memory_usage(self, path: str) -> int:
-        """Bytes in use now."""
+        """The memory in use, bytes."""
         file = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
         return int(await self._run(path, lambda: self._tree.read(path, "memory", file)))
 

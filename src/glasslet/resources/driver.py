@@ -1,4 +1,4 @@
-"""Which cgroup driver counts: the runtime's, if it says; else the configured one. Pure."""
+"""The choice of the cgroup driver: the runtime's if it reports one, else the configured one. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
 
 
 def choose_driver(*, configured: str, of_runtime: str | None, systemd_runs: bool) -> tuple[str, str]:
-    """The driver, and a remark for people, "" for none. `of_runtime` None: it does not say. Raises CgroupSetupFailed
-    for a driver that this agent does not have."""
+    """Returns the driver and a remark for the operator ("": none). `of_runtime` None: it reports none. Raises
+    CgroupSetupFailed for a driver that this agent lacks."""
     wanted = of_runtime or (SYSTEMD if configured == SYSTEMD else CGROUPFS)
     if wanted != SYSTEMD:
         return CGROUPFS, ""

@@ -5,7 +5,7 @@
     <cgroupRoot>/kubepods/besteffort/pod<uid>
 
 A name is a tuple of parts, independent of the driver. With systemd every part is a slice, and the name of a slice holds
-those of all slices around it; `-` separates them, and so becomes `_` inside of a part.
+those of all slices around it; `-` separates them, and so becomes `_` inside a part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CgroupNameInvalid(OSError):
 
 
 def parse_name(path: str) -> CgroupName:
-    """`/a/b` as parts; those of the root are none."""
+    """The parts of `/a/b`; the root has none."""
     return tuple(part for part in path.split("/") if part)
 
 
@@ -44,7 +44,7 @@ def cgroupfs_path(name: CgroupName) -> str:
 
 
 def systemd_path(name: CgroupName) -> str:
-    """`/a.slice/a-b.slice`: where systemd puts the slice."""
+    """`/a.slice/a-b.slice`: the slice's path under systemd."""
     slices = []
     prefix = ""
     for part in name:
@@ -54,23 +54,23 @@ def systemd_path(name: CgroupName) -> str:
 
 
 def in_brackets(name: CgroupName) -> str:
-    """`["a" "b"]`: as events of the kubelet show a name."""
+    """`["a" "b"]`: a name as the kubelet's events show it."""
     return "[" + " ".join(f'"{part}"' for part in name) + "]"
 
 
 class CgroupLayout(Struct, frozen=True, kw_only=True):
-    """Where pods are. `root`: cgroupRoot; `systemd`: in that driver's form."""
+    """The places of pods in the tree. `root`: cgroupRoot; `systemd`: in that driver's form."""
 
     root: CgroupName = ()
     systemd: bool = False
 
     @property
     def kubepods(self) -> CgroupName:
-        """What all pods together are in."""
+        """The cgroup of all pods."""
         return (*self.root, KUBEPODS)
 
     def class_of(self, qos: str) -> CgroupName:
-        """The parent of a class's pods."""
+        """The parent of the pods of a QoS class."""
         return self.kubepods if qos == GUARANTEED else (*self.kubepods, qos.lower())
 
     def path(self, name: CgroupName) -> str:
@@ -88,7 +88,7 @@ class CgroupLayout(Struct, frozen=True, kw_only=True):
         return self.path((*self.class_of(qos), _POD + uid))
 
     def uid_of(self, element: str) -> PodUID | None:
-        """The pod that the last element of a path is for; None for what is no pod's cgroup."""
+        """The pod that the last element of a path belongs to; None if it is no pod's cgroup."""
         if self.systemd:
             if not element.endswith(_SLICE):
                 return None

@@ -1,4 +1,4 @@
-"""What a cgroup is to hold, whatever the version: the common form of pods, QoS classes and the node's reservations."""
+"""The limits of a cgroup of any kind, and the kernel's settings for them in both cgroup versions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from glasslet.resources.kernel_amounts import QUOTA_PERIOD, cpu_weight, page_siz
 
 
 class CgroupLimits(Struct, frozen=True, kw_only=True):
-    """What is None stays as it is. Memory and huge pages in bytes; a memory limit of 0 stays as it is,
-    too, -1 lifts it."""
+    """The values to write; None leaves a value as it is. Memory and huge pages in bytes; a memory limit of 0 changes
+    nothing, -1 lifts it."""
 
     cpu_shares: int | None = None
     cpu_quota: int | None = None
@@ -21,15 +21,15 @@ class CgroupLimits(Struct, frozen=True, kw_only=True):
     memory: int | None = None
     pids: int | None = None
     cpus: str = ""
-    """CPUs that it may run on (`0-3`), "" for those of its parent."""
+    """The CPUs of the cgroup (`0-3`), "" for those of its parent."""
     huge_pages: Mapping[int, int] | None = None
-    """By page size; sizes that are left out are not allowed at all."""
+    """By page size; a size that is left out gets 0."""
     memory_min: int | None = None
     """Protected from reclaim; version 2 only."""
 
 
 def settings(limits: CgroupLimits, *, version: int, page_sizes: Iterable[int] = ()) -> tuple[Setting, ...]:
-    """In the order in which they are written. `page_sizes`: those of the node if huge pages can be limited there."""
+    """The settings in the order of writing. `page_sizes`: those of the node if it can limit huge pages."""
     return tuple(_settings_v2(limits, page_sizes) if version == 2 else _settings_v1(limits, page_sizes))
 
 
@@ -76,7 +76,7 @@ def _or_max(amount: int) -> str:
 
 
 def _huge_pages(limits: CgroupLimits, page_sizes: Iterable[int]) -> Iterator[tuple[str, int]]:
-    """A size that the node does not have is not limited: there is no file for it."""
+    """A size that the node lacks has no file to write."""
     if limits.huge_pages is None:
         return
     for size in page_sizes:

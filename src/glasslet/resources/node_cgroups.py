@@ -1,7 +1,7 @@
-"""The cgroup of all pods, and those that the administrator reserves for others: made and held to their amounts.
+"""Creates and limits the cgroup of all pods, and limits those that the administrator reserves for others.
 
-A start fails when cgroupRoot is not there, when kubepods or a QoS class cannot be made, or when a reservation cannot be
-enforced. Limits of kubepods may be refused while pods use more: they are tried each minute until eviction made room.
+A start fails when cgroupRoot does not exist, when kubepods or a QoS class cannot be created, or when a reservation
+cannot be enforced. Limits of kubepods may be refused while pods use more: they are tried each minute until they fit.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NodeEvents = Callable[[str, str, str], None]
 
 
 class CgroupSetupFailed(Exception):
-    """The agent cannot start: its cgroups are not as they must be."""
+    """The agent cannot start: its cgroups cannot be set up."""
 
 
 class NodeCgroups:
-    """`classes` is None where `rules` has no layout."""
+    """Applies `rules`. `classes` is None where they have no layout."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class NodeCgroups:
         self._path = layout.path(layout.kubepods) if layout is not None else cgroupfs_path(rules.root)
 
     async def start(self) -> None:
-        """Makes and limits what must be there before the first pod. Raises CgroupSetupFailed."""
+        """Creates and limits the cgroups that the first pod needs. Raises CgroupSetupFailed."""
         if self._classes is not None:
             await self._create(self._classes)
         for reservation in self._rules.reservations:
             await self._enforce(reservation)
 
     async def run(self) -> None:
-        """Limits the cgroup that all pods are in, again until it succeeds. The root cgroup cannot be limited."""
+        """Limits the cgroup of all pods; retries until it succeeds. The root cgroup cannot be limited."""
         if not self._name:
             return
         while not await self._limit():

@@ -14,8 +14,8 @@ from glasslet.resources.node_share import NodeShare, ResourceAmounts, for_pods
 
 
 class Reservation(Struct, frozen=True, kw_only=True):
-    """A cgroup of others with what is reserved for them. `side`: System or Kube. `limits` None: nothing is reserved,
-    though it is to be enforced."""
+    """A cgroup of other daemons and its reservation. `side`: System or Kube. `limits` None: enforcement is on, but
+    nothing is reserved."""
 
     side: str
     path: str
@@ -25,7 +25,7 @@ class Reservation(Struct, frozen=True, kw_only=True):
 
 class NodeRules(Struct, frozen=True, kw_only=True):
     """`layout` None: without a tree of pod cgroups (cgroupsPerQOS false); then `root` alone is limited, if there is
-    one. `limits`: of all pods together."""
+    one. `limits`: those of all pods together."""
 
     layout: CgroupLayout | None
     root: CgroupName = ()
@@ -36,7 +36,7 @@ class NodeRules(Struct, frozen=True, kw_only=True):
 def node_rules(
     configuration: KubeletConfiguration, layout: CgroupLayout | None, share: NodeShare, *, cpus: str, memory_qos: bool
 ) -> NodeRules:
-    """What enforceNodeAllocatable, cgroupRoot and the reserved cgroups ask for. `cpus`: those that pods may use, "" to
+    """The rules of enforceNodeAllocatable, cgroupRoot and the reserved cgroups. `cpus`: those that pods may use, "" to
     leave them; `memory_qos`: gate MemoryQoS on cgroup v2."""
     kept = (share.system, share.kube) if layout is not None and "pods" in configuration.enforce_node_allocatable else ()
     return NodeRules(
@@ -77,7 +77,7 @@ def limits_of_node(amounts: ResourceAmounts, *, cpus: str = "") -> CgroupLimits:
 def limits_of_reservation(
     amounts: ResourceAmounts, *, compressible_only: bool, cpus: str = "", memory_qos: bool = False
 ) -> CgroupLimits:
-    """A cgroup of system or Kubernetes daemons: memory, processes and CPU, or CPU alone."""
+    """Limits of a cgroup of system or Kubernetes daemons: memory, processes and CPU, or CPU alone."""
     found = limits_of_node(amounts, cpus=cpus)
     if compressible_only:
         return CgroupLimits(cpu_shares=found.cpu_shares, cpus=cpus)

@@ -1,4 +1,4 @@
-"""How much the node has, how much is reserved, and what is left for all pods together.
+"""The node's capacity, its reservations, and the share of all pods together.
 
 Amounts are by resource name: `cpu`, `memory`, `pid`, `hugepages-<size>`, `ephemeral-storage`.
 """

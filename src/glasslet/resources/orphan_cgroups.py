@@ -1,4 +1,5 @@
-"""Cgroups of pods that are no more: an agent that died before it removed them, or a pod that nobody told about."""
+"""Removes cgroups of pods that no longer exist: an agent died before it removed them, or the pod was deleted
+meanwhile."""
 
 from __future__ import annotations
 
@@ -12,41 +13,42 @@ from glasslet.resources.pod_cgroups import PodCgroups
 logger = logging.getLogger(__name__)
 
 PERIOD = 10.0
-"""Seconds between looks. The Go kubelet looks every 2 s; the tree of a full node takes some time to read, and what is
-left behind is not in anybody's way."""
+"""Seconds between passes. The Go kubelet's are 2 s apart; the tree of a full node takes some time to read, and an
+orphaned cgroup does no harm."""
 
 
-class Pods(Protocol):
-    """What must be known of pods to take away what looks like theirs."""
+class LivingPods(Protocol):
+    """The facts about pods that decide whether a cgroup is orphaned."""
 
     def all_known(self) -> bool:
-        """Every source has told all its pods, and the runtime what it runs: before that, nothing is an orphan."""
+        """Whether every source has reported its pods, and the runtime what it runs: before that, nothing is an
+        orphan."""
 
     def alive(self, uid: PodUID) -> bool:
-        """Somebody wants the pod, works on it, or something of it runs."""
+        """Whether a source wants the pod, a worker has it, or a part of it runs."""
 
     async def holds_volumes(self, uid: PodUID) -> bool:
-        """Something is mounted in the pod's directory. Memory of such volumes is counted to the pod's cgroup."""
+        """Whether something is mounted in the pod's directory: memory of such volumes counts for the pod's cgroup."""
 
 
 class OrphanCgroups:
-    """Looks every ten seconds."""
+    """One pass every ten seconds."""
 
-    def __init__(self, *, cgroups: PodCgroups, pods: Pods) -> None:
+    def __init__(self, *, cgroups: PodCgroups, pods: LivingPods) -> None:
         self._cgroups = cgroups
         self._pods = pods
         self._reduced: set[PodUID] = set()
 
     async def run(self) -> None:
-        """Looks until cancelled."""
+        """Runs until cancelled."""
         while True:
             if self._pods.all_known():
                 await self.tidy()
             await asyncio.sleep(PERIOD)
 
     async def tidy(self) -> None:
-        """One look. The tree is read first: a pod that came meanwhile is known by the time it is asked for. What fails
-        is tried again with the next look."""
+        """One pass. The tree is read before the pods: a pod that came meanwhile is known by then. A failed removal is
+        tried again in the next pass."""
         try:
             found = await self._cgroups.found()
         except OSError as error:

@@ -1,6 +1,7 @@
-"""Where the agent itself and the machine's other processes are (kubeletCgroups, systemCgroups), kept so each minute.
+"""Keeps the agent and the machine's other processes in their cgroups (kubeletCgroups, systemCgroups), checked each
+minute.
 
-Nothing here stops a start: what cannot be moved is logged, and tried again.
+Nothing here stops a start: a failed move is logged and tried again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from glasslet.resources.layout import cgroupfs_path, parse_name
 logger = logging.getLogger(__name__)
 
 PERIOD = 60.0
-"""Seconds between looks where processes are to be kept somewhere."""
+"""Seconds between checks if processes have a cgroup to be in."""
 OOM_PERIOD = 300.0
 """Seconds: oom.reapply."""
 _ROUNDS = 10
@@ -29,8 +30,8 @@ _INIT = 1
 
 class OwnCgroup:
     """`agent`: cgroup of this process, "" to leave it where it is. `system`: cgroup of all processes that are in the
-    root cgroup, but init and kernel threads, "" to leave them. `set_oom_score` sets that of this process. Without a
-    `tree` everybody stays where he is. `on_host`: this process is not in a container, where its runtime put it."""
+    root cgroup, except init and kernel threads, "" to leave them. `set_oom_score` sets that of this process. Without a
+    `tree` no process is moved. `on_host`: whether this process is outside of containers, whose runtime placed it."""
 
     def __init__(
         self,
@@ -50,13 +51,13 @@ class OwnCgroup:
         self._system = cgroupfs_path(parse_name(system)) if system else ""
 
     async def run(self) -> None:
-        """Keeps everybody in place until cancelled."""
+        """Keeps processes in place until cancelled."""
         while True:
             await self.keep()
             await asyncio.sleep(PERIOD if self._agent or self._system else OOM_PERIOD)
 
     async def keep(self) -> None:
-        """One look."""
+        """One check."""
         self._set_oom_score()
         if self._tree is None:
             return
@@ -81,7 +82,7 @@ class OwnCgroup:
 
 
 def _keep_system(tree: CgroupTree, place: str) -> None:
-    """Again and again for a while: processes have children while they are moved."""
+    """Moves in several rounds: processes fork while they are moved."""
     tree.create(place)
     problem: OSError | None = None
     for _ in range(_ROUNDS):

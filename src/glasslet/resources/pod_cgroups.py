@@ -1,7 +1,7 @@
-"""Each pod's own cgroup: made before its sandbox, removed after its volumes (`pods.collaborators.Cgroups`).
+"""Each pod's own cgroup: created before its sandbox, removed after its volumes (`pods.collaborators.Cgroups`).
 
-The files are the only memory. A new agent writes a pod's values once more when the pod first needs its cgroup: an agent
-that died between making it and writing to it leaves no pod without limits.
+The kernel's files are the only state. A new agent writes a pod's values again when the pod first needs its cgroup: a
+crash between creation and writing leaves no pod without limits.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class PodCgroups:
-    """`demand` tells what a pod asks for; `changed` is called after a pod came or went, so that its class is updated.
-    Methods raise OSError."""
+    """`demand`: a pod's requests and limits; `changed` is called after a pod came or went, so that its class is
+    updated. Methods raise OSError."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class PodCgroups:
         self._set: dict[PodUID, str] = {}
         """Paths whose values this agent has written."""
         self._busy: dict[PodUID, tuple[asyncio.Lock, int]] = {}
-        """Whose cgroup is being made or removed, and how many want to."""
+        """Locks of pods whose cgroup is being created or removed, and how many callers want each."""
 
     async def ensure(self, pod: Pod) -> str:
-        """Makes the pod's cgroup with its values; the path for the sandbox."""
+        """Creates the pod's cgroup with its limits. Returns the path for the sandbox."""
         ref, demand = pod_ref(pod), self._demand(pod)
         path = self._layout.pod(demand.qos, ref.uid)
         async with self._alone(ref.uid):
@@ -65,12 +65,12 @@ class PodCgroups:
         return path
 
     async def widen(self, old: Pod, new: Pod) -> None:
-        """Lets the pod have as much as either says."""
+        """Limits the pod to the larger values of both."""
         before, after = (limits_of_pod(self._demand(pod), self._rules) for pod in (old, new))
         await self._change(new, widest(before, after))
 
     async def adjust(self, pod: Pod) -> None:
-        """Lets the pod have what it says now."""
+        """Limits the pod to its present values."""
         await self._change(pod, unlimited_where_silent(limits_of_pod(self._demand(pod), self._rules)))
         self._refused.over(pod_ref(pod).uid)
         self._changed()
@@ -81,7 +81,7 @@ class PodCgroups:
             await self._manager.update(path, limits)
 
     def lost(self, pod: Pod) -> bool:
-        """Whether the pod has no cgroup (any more), so that what runs of it is not held to its limits."""
+        """Whether the pod's cgroup does not exist, so that its containers are not limited."""
         try:
             path = self.path(pod)
         except CgroupNameInvalid:
@@ -89,7 +89,7 @@ class PodCgroups:
         return not self._manager.exists(path)
 
     def path(self, pod: Pod) -> str:
-        """Where the pod's cgroup is, or would be. Raises CgroupNameInvalid."""
+        """The path of the pod's cgroup, existing or not. Raises CgroupNameInvalid."""
         uid = pod_ref(pod).uid
         return self._set.get(uid) or self._layout.pod(self._demand(pod).qos, uid)
 
@@ -99,7 +99,7 @@ class PodCgroups:
         return self._layout.path(self._layout.kubepods)
 
     async def remove(self, ref: PodRef) -> None:
-        """Removes the pod's cgroup, of whatever class; processes that are left there are killed."""
+        """Removes the pod's cgroup, whatever its class, and kills the processes left there."""
         async with self._alone(ref.uid):
             known = self._set.get(ref.uid)
             await self._manager.destroy(*([known] if known else self._any_class(ref.uid)))
@@ -108,7 +108,7 @@ class PodCgroups:
         self._changed()
 
     async def found(self) -> dict[PodUID, str]:
-        """All pods that have a cgroup, with its path."""
+        """The path by pod, for all pods that have a cgroup."""
         classes = self._layout.class_paths()
         children = await self._manager.children(classes.values())
         return {
@@ -119,7 +119,7 @@ class PodCgroups:
         }
 
     async def remove_orphan(self, uid: PodUID, path: str, is_orphan: Callable[[], bool]) -> None:
-        """Removes a cgroup that belongs to no pod, unless meanwhile it does."""
+        """Removes a cgroup that belongs to no pod, unless a pod of that UID came meanwhile."""
         async with self._alone(uid):
             if not is_orphan():
                 return
@@ -128,11 +128,11 @@ class PodCgroups:
             self._set.pop(uid, None)
 
     async def reduce(self, path: str) -> None:
-        """Leaves as little CPU as there can be to whatever runs there."""
+        """Reduces the cgroup to the smallest CPU share."""
         await self._manager.update(path, CgroupLimits(cpu_shares=MIN_SHARES))
 
     def _any_class(self, uid: PodUID) -> list[str]:
-        """Where the pod's cgroup may be: an agent that did not make it does not know the class."""
+        """The paths that the pod's cgroup may have: an agent that did not create it does not know the class."""
         return [self._layout.pod(qos, uid) for qos in self._layout.class_paths()]
 
     @asynccontextmanager

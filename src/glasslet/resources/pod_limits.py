@@ -1,4 +1,4 @@
-"""The values of a pod's cgroup. Pure."""
+"""The limits of a pod's cgroup. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from glasslet.resources.limits import CgroupLimits
 
 
 class PodDemand(Struct, frozen=True, kw_only=True):
-    """What one pod asks for, overhead included. CPU in thousandths of a core. A limit is None unless every container
-    has one, or the pod as a whole. `huge_pages`: requests by page size in bytes."""
+    """One pod's requests and limits, overhead included. CPU in thousandths of a core. A limit is None unless every
+    container has one, or the pod as a whole. `huge_pages`: requests by page size in bytes."""
 
     uid: str
     qos: str
@@ -27,8 +27,8 @@ class PodDemand(Struct, frozen=True, kw_only=True):
 
 
 class PodRules(Struct, frozen=True, kw_only=True):
-    """What of the configuration counts for every pod. `cpu_period` in microseconds; `pids_limit` 0 for none;
-    `memory_qos`: gate MemoryQoS on cgroup v2."""
+    """The settings that count for every pod. `cpu_period` in microseconds; `pids_limit` 0 for none; `memory_qos`: gate
+    MemoryQoS on cgroup v2."""
 
     cpu_quota: bool = True
     cpu_period: int = QUOTA_PERIOD
@@ -54,8 +54,8 @@ def memory_throttling_factor(
 
 
 def unlimited_where_silent(limits: CgroupLimits) -> CgroupLimits:
-    """For a cgroup that has limits already: what the pod does not limit (any more) is lifted. Pids and huge pages are
-    never resized."""
+    """For a cgroup that has limits already: limits that the pod no longer has are lifted. Pids and huge pages are never
+    resized."""
     return CgroupLimits(
         cpu_shares=limits.cpu_shares,
         cpu_quota=limits.cpu_quota or UNLIMITED,
@@ -66,7 +66,7 @@ def unlimited_where_silent(limits: CgroupLimits) -> CgroupLimits:
 
 
 def widest(one: CgroupLimits, other: CgroupLimits) -> CgroupLimits:
-    """As much as either allows."""
+    """The larger value of each limit."""
     a, b = unlimited_where_silent(one), unlimited_where_silent(other)
     return CgroupLimits(
         cpu_shares=max(a.cpu_shares or 0, b.cpu_shares or 0) or None,
@@ -81,7 +81,7 @@ def _larger(one: int | None, other: int | None) -> int:
 
 
 def limits_of_pod(demand: PodDemand, rules: PodRules) -> CgroupLimits:
-    """BestEffort has the least CPU and no limit; the others what they ask for."""
+    """BestEffort pods get the smallest share and no limit, others what they ask for."""
     pids = rules.pids_limit if rules.pids_limit > 0 else None
     memory_min = demand.memory_request if rules.memory_qos and demand.memory_request > 0 else None
     if demand.qos == BEST_EFFORT:

@@ -1,4 +1,4 @@
-"""The cgroups of QoS classes follow the pods: once for any number of pods that come or go together, and each minute."""
+"""The cgroups of QoS classes follow the pods: one update for pods that come or go together, and one each minute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BURST = 0.1
 
 
 class QoSCgroups:
-    """`pods`: what the active pods ask for now."""
+    """Owner of the class cgroups. `pods`: the demands of the active pods."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class QoSCgroups:
         self._news.set()
 
     async def create(self) -> None:
-        """Makes them where they are not there. Raises OSError."""
+        """Creates the missing ones. Raises OSError."""
         for qos, limits in limits_of_classes(self._pods(), self._rules).items():
             if limits != CgroupLimits():
                 refused = await self._manager.create(self._paths[qos], limits)
@@ -61,7 +61,7 @@ class QoSCgroups:
                 async with asyncio.timeout(PERIOD):
                     await self._news.wait()
             except TimeoutError:
-                # What others changed in the files is put right, too.
+                # Values that other programs changed are corrected, too.
                 self._written.clear()
             else:
                 with self._recorder.wait(WaitKind.QUEUE, on="more pods that come or go"):
@@ -70,7 +70,7 @@ class QoSCgroups:
             await self.update()
 
     async def update(self) -> None:
-        """Writes what is not as it should be. A failure is logged: the next update is at most a minute away."""
+        """Writes the values that differ. A failure is logged: the next update is at most a minute away."""
         wanted = limits_of_classes(self._pods(), self._rules)
         failed = await self._write(wanted)
         if failed and self._rules.memory_reserve is not None:

@@ -1,4 +1,4 @@
-"""The values of the cgroups of QoS classes, from all pods together. Pure."""
+"""The limits of the cgroups of QoS classes, from all pods together. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from glasslet.resources.pod_limits import PodDemand
 
 
 class QoSRules(Struct, frozen=True, kw_only=True):
-    """`page_sizes`: those of the node, bytes. `memory_reserve`: percent of the memory requested by a class that those
-    below it may not use (qosReserved, gate QOSReserved), None for off; `allocatable_memory` in bytes goes with it.
-    `memory_qos`: gate MemoryQoS on cgroup v2."""
+    """The settings that count for the classes. `page_sizes`: those of the node, bytes. `memory_reserve`: percent of the
+    memory requested by a class that those below it may not use (qosReserved, gate QOSReserved), None for off;
+    `allocatable_memory` in bytes goes with it. `memory_qos`: gate MemoryQoS on cgroup v2."""
 
     page_sizes: tuple[int, ...] = ()
     memory_reserve: int | None = None
@@ -45,7 +45,7 @@ def qos_rules(
 
 
 def limits_of_classes(pods: Iterable[PodDemand], rules: QoSRules) -> dict[str, CgroupLimits]:
-    """By class. Guaranteed pods are right below kubepods: its entry holds only what depends on pods."""
+    """Limits by class. Guaranteed pods are directly below kubepods: its entry holds only what depends on pods."""
     pods = tuple(pods)
     memory = {qos: sum(pod.memory_request for pod in pods if pod.qos == qos) for qos in (GUARANTEED, BURSTABLE)}
     burstable_cpu = sum(pod.cpu_request for pod in pods if pod.qos == BURSTABLE)
@@ -66,8 +66,8 @@ def limits_of_classes(pods: Iterable[PodDemand], rules: QoSRules) -> dict[str, C
 
 
 def raised_to_use(limits: Mapping[str, CgroupLimits], usage: Mapping[str, int]) -> dict[str, CgroupLimits]:
-    """Memory limits that the present use of a class forbids, raised to it: so at least it does not grow. `usage` in
-    bytes, by class."""
+    """Limits with memory raised to the class's present use where that is larger: its use cannot grow. `usage` in bytes,
+    by class."""
     return {
         qos: replace(one, memory=usage[qos]) if one.memory is not None and usage.get(qos, 0) > one.memory else one
         for qos, one in limits.items()

@@ -1,1 +1,1 @@
-"""The parts of a node's status, a pure function over frozen values each; `compose` puts them together."""
+"""The parts of a node's status, one pure function each; `compose` puts them together."""

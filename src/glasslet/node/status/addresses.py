@@ -15,8 +15,8 @@ PROVIDED_IP = "alpha.kubernetes.io/provided-node-ip"
 def addresses(
     known: tuple[NodeAddress, ...], settings: NodeSettings, found: tuple[str, ...] | None
 ) -> tuple[NodeAddress, ...]:
-    """InternalIP (one per family asked for), then Hostname. What is known stays while no address is found, and where
-    a cloud controller is in charge of addresses."""
+    """InternalIP (one per family asked for), then Hostname. Known ones stay while no address is found, and where a
+    cloud controller owns the addresses."""
     hostname = NodeAddress(type="Hostname", address=settings.name)
     if settings.external_cloud:
         if known:
@@ -29,7 +29,7 @@ def addresses(
 
 
 def with_provided_ip(annotations: dict[str, str], settings: NodeSettings) -> dict[str, str]:
-    """Annotations with what --node-ip says for an external cloud controller, without it for everybody else."""
+    """Annotations with --node-ip for an external cloud controller, without it otherwise."""
     wanted = ",".join(settings.given_ips) if settings.external_cloud else ""
     if annotations.get(PROVIDED_IP, "") == wanted:
         return annotations
@@ -42,7 +42,7 @@ def host_ips(node: Node) -> tuple[str, ...]:
     return _chosen(node.status.addresses)
 
 
-@lru_cache(maxsize=2)  # asked for each status of each pod
+@lru_cache(maxsize=2)  # called for each status of each pod
 def _chosen(addresses: tuple[NodeAddress, ...]) -> tuple[str, ...]:
     found = []
     for kind in ("InternalIP", "ExternalIP"):
@@ -51,7 +51,7 @@ def _chosen(addresses: tuple[NodeAddress, ...]) -> tuple[str, ...]:
                 try:
                     found.append(ipaddress.ip_address(address.address))
                 except ValueError:
-                    # A cloud provider may write anything; what is no IP address is nobody's host IP.
+                    # A cloud provider may write anything; only an IP address can be a host IP.
                     continue
     first = found[:1]
     other = [ip for ip in found if ip.version != first[0].version][:1]

@@ -15,7 +15,7 @@ _NONE_LEFT = Quantity(0)
 
 
 def own_capacity(settings: NodeSettings, facts: HostFacts) -> dict[str, Quantity]:
-    """What the machine has. A resource whose amount is not known is left out."""
+    """The machine's capacity. A resource of unknown amount is left out."""
     machine = facts.machine
     pods = settings.max_pods
     if settings.pods_per_core > 0:
@@ -31,7 +31,8 @@ def own_capacity(settings: NodeSettings, facts: HostFacts) -> dict[str, Quantity
 
 
 def capacity(known: Resources, settings: NodeSettings, inputs: NodeInputs) -> dict[str, Quantity]:
-    """The machine's and the device plugins' resources over the known ones: others may advertise resources, too."""
+    """The machine's and the device plugins' resources over the known ones: other clients may advertise resources,
+    too."""
     removed = dict.fromkeys(inputs.devices.removed, _NONE_LEFT)
     return {**known, **own_capacity(settings, inputs.facts), **inputs.devices.capacity, **removed}
 
@@ -39,14 +40,14 @@ def capacity(known: Resources, settings: NodeSettings, inputs: NodeInputs) -> di
 def node_allocatable(
     known: Resources, total: Resources, settings: NodeSettings, inputs: NodeInputs
 ) -> dict[str, Quantity]:
-    """What pods can have. Extended resources go when the node no longer has them."""
+    """The resources for pods. Extended resources are removed when the node no longer has them."""
     kept = {name: amount for name, amount in known.items() if name in total or not is_extended(name)}
     own = allocatable(total, settings.reserved, settings.eviction_hard)
     return {**kept, **own, **inputs.devices.allocatable}
 
 
 def missing(total: Resources, settings: NodeSettings) -> str:
-    """Why a node without certain amounts is not ready, "" when all are there."""
+    """Why a node without certain amounts is not ready, "" if none is missing."""
     needed = ("cpu", "memory", "pods", *(("ephemeral-storage",) if settings.local_storage else ()))
     absent = [name for name in needed if name not in total]
     return f"missing node capacity for resources: {', '.join(absent)}" if absent else ""

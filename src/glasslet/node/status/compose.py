@@ -1,4 +1,4 @@
-"""A node as it should be, from the node as it is known and the inputs of one moment. Pure."""
+"""The node as it should be, from the known node and the inputs of one moment. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from glasslet.node.status.node_info import image_list, node_features, node_info,
 
 
 class Composed(Struct, frozen=True):
-    """A node and the events to tell once the API server has accepted it."""
+    """A node, and the events to send once the API server has accepted it."""
 
     node: Node
     events: tuple[NodeEvent, ...] = ()
 
 
 def compose(known: Node, settings: NodeSettings, inputs: NodeInputs) -> Composed:
-    """`known` with the fields that belong to this agent brought up to date; everything else stays."""
+    """`known` with the agent's own fields brought up to date; all others stay."""
     status, facts = known.status, inputs.facts
     total = capacity(status.capacity, settings, inputs)
     lack = missing(total, settings)
@@ -74,7 +74,7 @@ def ready_condition(node: Node) -> NodeCondition | None:
 
 
 def is_ready(node: Node) -> bool:
-    """Whether the node says that it is ready."""
+    """Whether the Ready condition is True."""
     ready = ready_condition(node)
     return ready is not None and ready.status == "True"
 

@@ -1,7 +1,7 @@
 """`status.conditions`: MemoryPressure, DiskPressure, PIDPressure, Ready, in this order. Pure.
 
-The heartbeat moves with every status, the transition time only when a status changes. A pressure keeps its words while
-its status stays; Ready always tells the newest ones.
+The heartbeat moves with every status, the transition time only when a status changes. A pressure keeps its message
+while its status stays; Ready always has the newest one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _PRESSURES = {
 def conditions(
     known: tuple[NodeCondition, ...], settings: NodeSettings, inputs: NodeInputs, errors: tuple[str, ...]
 ) -> tuple[tuple[NodeCondition, ...], tuple[NodeEvent, ...]]:
-    """The four conditions in their places among those of others, and what is to be told about changes. `errors`: why
-    the node is not ready."""
+    """The four conditions in their places among those of other clients, and the events of changes. `errors`: why the
+    node is not ready."""
     found = {one.type: one for one in known}
     events: list[NodeEvent] = []
     for kind, under in _by_type(inputs.pressures).items():
@@ -50,7 +50,7 @@ def conditions(
 
 
 def in_one_text(errors: tuple[str, ...]) -> str:
-    """Several errors as `[a, b]`, each once; a single one stands for itself."""
+    """Several errors as `[a, b]`, each once; a single one as it is."""
     texts = tuple(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 

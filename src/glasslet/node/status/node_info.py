@@ -1,5 +1,5 @@
-"""`status.nodeInfo`, `images`, `runtimeHandlers` and `features`: software versions, what the runtime holds and
-can do. Pure."""
+"""`status.nodeInfo`, `images`, `runtimeHandlers` and `features`: software versions, what the runtime holds and can do.
+Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node_info(known: NodeSystemInfo, settings: NodeSettings, facts: HostFacts) -
 
 
 def rebooted(known: NodeSystemInfo, settings: NodeSettings, facts: HostFacts) -> tuple[NodeEvent, ...]:
-    """The event of a machine that is up for another time since it last reported."""
+    """The event of a machine that was rebooted since its last report."""
     boot = facts.machine.boot_id
     if not known.boot_id or known.boot_id == boot:
         return ()
@@ -60,7 +60,7 @@ def runtime_handlers(handlers: tuple[RuntimeHandler, ...]) -> tuple[NodeRuntimeH
 
 
 def node_features(known: NodeFeatures | None, supplemental_groups_policy: bool) -> NodeFeatures | None:
-    """Absent for runtimes that never spoke of features."""
+    """The features; None for a runtime that never reported any."""
     if known is None and not supplemental_groups_policy:
         return None
     return NodeFeatures(supplemental_groups_policy=supplemental_groups_policy)
