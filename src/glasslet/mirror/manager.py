@@ -1,4 +1,4 @@
-"""Keeps the mirrors of this node's static pods as they should be.
+"""Keeps the mirror pods of this node's static pods up to date.
 
     MirrorPods(client=..., node=..., views=MirrorViews(...), recorder=...)
 
@@ -31,13 +31,13 @@ _LOOK_AGAIN = 60.0
 _BACK_OFF_MIN = 1.0
 _BACK_OFF_MAX = 5.0
 _WATCH_LAG = 10.0
-"""Seconds that the watch may take to show what was made."""
+"""Seconds that the watch may take to show a new mirror."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorViews:
-    """What is, and what should be. `static`: static pods that sources want; `mirrors`: API objects as last seen, None
-    while they are not known; `stopping`: names of static pods that are being stopped; `complete`: every source has
+    """The mirrors that exist and the pods that need one. `static`: static pods that sources want; `mirrors`: API
+    objects as last seen, None while they are not known; `stopping`: names of static pods that are being stopped; `complete`: every source has
     reported."""
 
     static: Callable[[], Iterable[Pod]]
@@ -47,7 +47,7 @@ class MirrorViews:
 
 
 class MirrorPods:
-    """The one that makes and deletes mirrors."""
+    """Creates and deletes mirrors."""
 
     def __init__(
         self, *, client: APIClient, node: Callable[[], Node | None], views: MirrorViews, recorder: Recorder
@@ -76,11 +76,11 @@ class MirrorPods:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
             except TimeoutError:
-                # No news: time for the regular look.
+                # No news: the periodic check is due.
                 continue
 
     async def _settle(self) -> bool:
-        """Does all there is to do; whether it went well."""
+        """Creates and deletes what the plan says; whether all succeeded."""
         views, mirrors = self._views, self._views.mirrors()
         if mirrors is None:
             return True
@@ -126,7 +126,7 @@ class MirrorPods:
         try:
             await self._client.delete(paths.pod(meta.namespace, meta.name), uid=meta.uid, grace_seconds=0)
         except (NotFound, Conflict):
-            # Somebody was faster.
+            # Another client was faster.
             return
 
     async def _create(self, mirror: Pod) -> None:
@@ -143,7 +143,7 @@ class MirrorPods:
 
 
 def _shown(mirror: Pod) -> PodRef:
-    """The static pod that it shows, whose record tells of it: nobody asks for the mirror's own."""
+    """The static pod that it shows: events about a mirror belong to that pod's record."""
     meta = mirror.metadata
     return PodRef(meta.namespace, meta.name, PodUID(_hash(meta) or meta.uid))
 

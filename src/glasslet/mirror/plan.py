@@ -1,4 +1,4 @@
-"""Which mirrors are missing, wrong or left over. Pure."""
+"""The mirrors that are missing, wrong or left over. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FullName = tuple[str, str]
 
 
 class Create(Struct, frozen=True):
-    """Make a mirror."""
+    """Create a mirror."""
 
     mirror: Pod
 
@@ -35,7 +35,7 @@ Step = Create | Delete
 def plan(
     static: Iterable[Pod], mirrors: Iterable[Pod], *, node: Node | None, stopping: Collection[FullName], complete: bool
 ) -> Iterator[Step]:
-    """What to do, in order. `static`: the pods that sources want; `stopping`: names of static pods that are still being
+    """The steps, in order. `static`: the pods that sources want; `stopping`: names of static pods that are still being
     stopped, whose mirrors show that; `complete`: every source has reported, so that a mirror of no pod is left over."""
     wanted = {full_name(pod): pod for pod in static}
     there = {full_name(mirror): mirror for mirror in mirrors}
@@ -54,7 +54,7 @@ def plan(
 
 
 def full_name(pod: Pod) -> FullName:
-    """Under which name static pod and mirror meet."""
+    """The name that a static pod shares with its mirror."""
     return pod.metadata.namespace, pod.metadata.name
 
 
@@ -64,7 +64,7 @@ def shows(mirror: Pod, static: Pod) -> bool:
 
 
 def mirror_of(static: Pod, node: Node) -> Pod:
-    """The API object to make. It belongs to the node: who deletes the node object deletes its mirrors."""
+    """The API object to create. It is owned by the Node object and deleted with it."""
     meta = static.metadata
     owner = OwnerReference(
         api_version="v1", kind="Node", name=node.metadata.name, uid=node.metadata.uid, controller=True

@@ -25,7 +25,7 @@ from glasslet.record.stations import WaitKind
 
 
 class APISource:
-    """Owner of the local copy of the node's pods in the API. `deliver` takes all of them whenever something changed;
+    """Owner of the local copy of the node's pods in the API. `deliver` takes all of them after each change;
     subscribers hear at once which pod an API object that came, changed or went stands for. Nothing is asked before
     `wait_for_node` returns: admission needs the node object (behaviours.md §1)."""
 
@@ -63,8 +63,8 @@ class APISource:
         self._on_change.append(callback)
 
     def api_pod(self, ref: PodRef) -> Pod | None:
-        """The API object that shows this pod: itself, or the mirror of a static one. Another pod of the same name is
-        none."""
+        """The API object that shows this pod: itself, or the mirror of a static one. None for another
+        pod of the same name."""
         found = self._pods.get(ref.namespace, ref.name)
         return found if found is not None and stands_for(found) == ref.uid else None
 
@@ -83,7 +83,7 @@ class APISource:
             group.create_task(self._pods.run(), name="watch of pods")
             await self._pods.synced.wait()
             while True:
-                # Changes that came together are told together: a pod made anew never meets the old one of its name.
+                # Changes that came together are delivered together: a recreated pod never meets its predecessor.
                 self._changed.clear()
                 self._deliver([pod for pod in self._pods.all() if not is_mirror(pod)])
                 await self._changed.wait()
@@ -96,7 +96,7 @@ class APISource:
 
 
 def _without_managed_fields(pod: Pod) -> Pod:
-    """They are for the API server's own book-keeping, and larger than all the rest."""
+    """They serve the API server only, and are larger than all the rest."""
     if not pod.metadata.managed_fields:
         return pod
     return replace(pod, metadata=replace(pod.metadata, managed_fields=()))

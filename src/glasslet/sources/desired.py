@@ -1,4 +1,4 @@
-"""DesiredPods: the owner of "which pods should run here"."""
+"""The desired pods of this node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from glasslet.sources.names import API
 _log = logging.getLogger(__name__)
 
 Deliver = Callable[[Sequence[PodUpdate]], None]
-"""Takes what changed, in the order to act on. An empty sequence only says that one more source has reported."""
+"""Takes updates in the order in which to act on them. An empty sequence says that one more source has reported."""
 
 
 class DesiredPods:
@@ -44,13 +44,13 @@ class DesiredPods:
         """Takes all pods that a source has now, and delivers what changed. `source` is one of the constructor's."""
         first = source in self._waiting_for
         self._waiting_for.discard(source)
-        self._take(source, pods, tell_anyway=first)
+        self._take(source, pods, deliver_anyway=first)
 
     def recall(self, source: str, pods: Iterable[Pod]) -> None:
-        """Takes pods that a source had in an earlier run. It has not reported by that, and once it has, this is
-        nothing."""
+        """Takes pods that a source had in an earlier run. That is no report, and after
+        the source's first report nothing is taken."""
         if source in self._waiting_for:
-            self._take(source, pods, tell_anyway=False)
+            self._take(source, pods, deliver_anyway=False)
 
     def get(self, uid: PodUID) -> Pod | None:
         """The desired pod with this UID."""
@@ -64,7 +64,7 @@ class DesiredPods:
         return [entry.pod for known in self._known.values() for entry in known.values()]
 
     def given_by(self, source: str) -> list[Pod]:
-        """The desired pods of one source as it gave them, without what this agent notes on them."""
+        """The desired pods of one source as it gave them, without the annotations of this agent."""
         return [entry.given for entry in self._known[source].values()]
 
     def ready(self) -> bool:
@@ -75,13 +75,13 @@ class DesiredPods:
         """Sources that have not reported yet."""
         return frozenset(self._waiting_for)
 
-    def _take(self, source: str, pods: Iterable[Pod], *, tell_anyway: bool) -> None:
+    def _take(self, source: str, pods: Iterable[Pod], *, deliver_anyway: bool) -> None:
         merged = merge(self._known[source], pods, source, Moment(self._clock.now(), self._clock.monotonic()))
         self._known[source] = merged.known
         self._report_duplicates(source, {pod_ref(pod) for pod in merged.duplicates})
         for update in merged.updates:
             self._note(update)
-        if merged.updates or tell_anyway:
+        if merged.updates or deliver_anyway:
             for deliver in self._deliver:
                 deliver(merged.updates)
 

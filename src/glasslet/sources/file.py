@@ -1,4 +1,4 @@
-"""Static pods from manifest files: changes are noticed through inotify, and by a full look from time to time."""
+"""Static pods from manifest files: inotify reports changes, and all files are checked from time to time."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class FileSourceConfig:
 
     paths: tuple[str, ...]
     check_seconds: float = 20.0
-    """fileCheckFrequency: how often all files are looked at whatever the kernel says."""
+    """fileCheckFrequency: seconds between checks of all files, whatever the kernel reports."""
     every_document: bool = False
     """Take all YAML documents of a file, and PodLists; the kubelet takes the first document only, and only a Pod."""
 
 
 class FileSource:
-    """Tells `deliver` all pods of its paths, first at once, then whenever they change. Bad files become findings."""
+    """Gives `deliver` all pods of its paths, first at once, then whenever they change. Bad files become findings."""
 
     def __init__(
         self,
@@ -63,13 +63,13 @@ class FileSource:
             while True:
                 if self._files.forget(watch.take_removed()):
                     self._report()
-                # The watch comes first: what changes between it and the look is seen twice, never missed.
+                # The watch comes first: a change between it and the check is seen twice, never missed.
                 established = watch.establish(renew=loop.time() >= next_full)
                 if changed is None or established or loop.time() >= next_full:
-                    await self._threads.run(self._files.look_at_all)
+                    await self._threads.run(self._files.check_all)
                     next_full = loop.time() + self._check_seconds
                 elif changed:
-                    await self._threads.run(self._files.look_at, changed)
+                    await self._threads.run(self._files.check, changed)
                 self._report()
                 changed = await watch.wait(max(0.0, next_full - loop.time()))
 
@@ -100,5 +100,5 @@ class FileSource:
 
 
 def _same(pods: list[Pod], others: list[Pod]) -> bool:
-    """Unchanged files give the very same objects."""
+    """Unchanged files give identical objects."""
     return len(pods) == len(others) and all(pod is other for pod, other in zip(pods, others, strict=True))

@@ -1,4 +1,4 @@
-"""Waiting until something in some folders changed, with the help of the kernel where it helps.
+"""Waits for changes in folders, with inotify where it works.
 
 Never the only source of truth: where watching fails (limits reached, folder missing, a file system without events),
 `wait` just waits, and the caller's periodic look finds what changed.
@@ -24,7 +24,7 @@ _FOLDER_GONE = Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.IGNORED | Mask.UNMOUNT
 _RETRY_SECONDS = 1.0
 _MAX_RETRY_SECONDS = 20.0
 _SETTLE_SECONDS = 0.002
-"""Changes that come together are looked at together."""
+"""Changes that come together are handled together."""
 
 Opener = Callable[[Callable[[list[FolderEvent]], None]], Inotify]
 
@@ -40,7 +40,7 @@ class FolderWatch:
         open_inotify: Opener = Inotify,
         what: str = "manifest",
     ) -> None:
-        """`what` they are folders of, for findings."""
+        """`what`: the kind of folders, for findings."""
         self._folders = folders
         self._trouble = StandingFinding(recorder)
         self._open_inotify = open_inotify
@@ -93,8 +93,8 @@ class FolderWatch:
         return None if everything else changed
 
     def take_removed(self) -> set[str]:
-        """Paths that were taken away since the last call, whether or not something is there again: a file that was
-        deleted and written anew is another file, even with the same content. One renamed over is not among them."""
+        """Paths that were deleted since the last call, whether or not they exist again: a file that was deleted and
+        written again is another file, even with the same content. A file that was renamed over is not among them."""
         removed, self._removed = self._removed, set()
         return removed
 

@@ -1,4 +1,4 @@
-"""Linux inotify: the kernel says at once which file of a folder changed.
+"""Linux inotify: the kernel reports at once which file of a folder changed.
 
 Three system calls through ctypes instead of a library: no thread, no polling, wake-ups straight from the event loop.
 """
@@ -20,7 +20,7 @@ _READ_BYTES = 64 * 1024
 
 
 class Mask(IntFlag):
-    """What happened (linux/inotify.h)."""
+    """The kinds of events (linux/inotify.h)."""
 
     ATTRIB = 0x4
     CLOSE_WRITE = 0x8

@@ -1,4 +1,4 @@
-"""What the API server said last, kept on disk for an agent that starts while the server is away.
+"""The last known pods of the API server, kept on disk for an agent that starts while the server is away.
 
                       first list of pods                          no answer for PATIENCE seconds
     run ──▶ wait ───────────────────────▶ written after changes ◀──────────────────────────────── recalled
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 SETTING = "GLASSLET_REMEMBER_API_PODS"
 VERSION = 1
 PATIENCE = 5.0
-"""Seconds that the API server gets to answer: what it says now is better than what it said once."""
+"""Seconds that the API server gets to answer: fresh pods are better than remembered ones."""
 SETTLE = 1.0
 """Seconds between a change and the write: a burst of changes is one write."""
 RETRY = 10.0
@@ -48,7 +48,7 @@ def remembers_api_pods(environment: Mapping[str, str]) -> bool:
 
 
 class LastKnown(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept. `pods` have the statuses that this agent told of them last."""
+    """The content of the file. `pods` have the statuses that this agent reported last."""
 
     version: int = 0
     node: Node | None = None
@@ -57,8 +57,8 @@ class LastKnown(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LastKnownPods:
-    """Owner of the file. `listed` is set once the API server has told its pods; `now` gives what is worth keeping;
-    `recall` takes what was kept, at most once."""
+    """Owner of the file. `listed` is set once the API server has listed its pods; `now` gives the state to keep;
+    `recall` takes the kept state, at most once."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class LastKnownPods:
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
-        """A pod came, changed or went, or its status did."""
+        """A pod or its status changed."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Recalls if need be, then writes after changes, until cancelled; then once more what is not written yet."""
+        """Recalls if need be, then writes after changes, until cancelled; then writes what is not written yet."""
         if not await self._answered():
             self._recall_now()
         try:

@@ -1,4 +1,4 @@
-"""One manifest to one pod: decode, default, name, validate. Never raises; what is wrong comes back as a Problem."""
+"""One manifest to one pod: decode, default, name, validate. Never raises; errors come back as a Problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a manifest cannot be used. `line` counts from 1; 0 where no line is to blame. Holds no secret values."""
+    """The reason why a manifest cannot be used. `line` counts from 1; 0 if unknown. Holds no secret values."""
 
     place: str
     message: str
@@ -92,7 +92,7 @@ class ManifestReader:
 
 
 def shown(place: str) -> str:
-    """A path as text that any output can hold: bytes that are no UTF-8 become replacement characters."""
+    """A path as text that any output can show: bytes that are no UTF-8 become replacement characters."""
     return place.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -123,7 +123,7 @@ def _summary(errors: list[FieldError]) -> str:
 
 
 def _oversized_number(value: Any) -> int | None:
-    """The first whole number that the API has no room for."""
+    """The first whole number beyond the API's 64 bits."""
     if isinstance(value, int):
         return None if value in _INT64 else value
     inside: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

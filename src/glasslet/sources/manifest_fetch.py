@@ -14,12 +14,12 @@ TIMEOUT_SECONDS = 10.0
 
 
 class FetchFailed(Exception):
-    """No answer was had. The text says why, without headers or passwords."""
+    """The request failed. The text says why, without headers or passwords."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said. `body` is at most MAX_BYTES long."""
+    """The server's answer. `body` is at most MAX_BYTES long."""
 
     status: int
     reason: str
@@ -67,7 +67,7 @@ def without_password(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """The operating system's words where there are any, else the kind of error: texts of others may repeat the URL."""
+    """The operating system's words if there are any, else the kind of error: texts of libraries may repeat the URL."""
     for cause in (error, getattr(error, "os_error", None)):
         if isinstance(cause, OSError) and cause.strerror:
             return f"no connection: {cause.strerror}"

@@ -1,4 +1,4 @@
-"""What the manifest files of some paths say now: reads them, remembers what each said last.
+"""The manifest files of some paths: reads them, and keeps the last pods of each.
 
 A file that was good and turned bad may be in the middle of being written. Its pod stays until a later full look finds
 the file bad and unchanged; only then is it what upstream calls a broken file: skipped, its pod removed. A file that
@@ -27,7 +27,7 @@ _RACY_NANOSECONDS = 100_000_000
 
 
 class Signature(NamedTuple):
-    """Tells whether a file changed without reading it."""
+    """Shows whether a file changed, without reading it."""
 
     device: int
     inode: int
@@ -38,18 +38,18 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManifestReading:
-    """What a file said: pods, or a problem. `notes` are findings about a file that is good all the same."""
+    """The content of a file: pods, or a problem. `notes` are findings about a file that is good nevertheless."""
 
     signature: Signature
     pods: tuple[Pod, ...] = ()
     problem: Problem | None = None
     notes: tuple[str, ...] = ()
     settled: bool = True
-    """False while the next look should read the file again although its signature is the same."""
+    """False if the next check should read the file again although its signature is the same."""
     kept: bool = False
     """The pods are those of the last good reading."""
     unread: bool = False
-    """Nothing is known of what the file holds: the problem is the machine's."""
+    """The content is unknown: the problem is the machine's."""
 
 
 _NEVER_SEEN = Signature(0, 0, 0, 0, 0)
@@ -71,7 +71,7 @@ class ManifestFiles:
         """The paths, absolute (they are part of the pods' UIDs)."""
         return self._paths
 
-    def look_at_all(self) -> None:
+    def check_all(self) -> None:
         """Reads every file that is new or changed, and gives up on files that stay bad."""
         for path in self._paths:
             self._list(path)
@@ -81,8 +81,8 @@ class ManifestFiles:
         for file in present:
             self._look(file, full=True)
 
-    def look_at(self, changed: set[str]) -> None:
-        """Reads those files again that changed; all others are taken to be as they were."""
+    def check(self, changed: set[str]) -> None:
+        """Reads the files that changed; all others are taken to be unchanged."""
         for path in self._paths:
             self._list(path)
         present = {file for files in self._files.values() for file in files}
@@ -93,21 +93,21 @@ class ManifestFiles:
                 self._look(file, full=False)
 
     def forget(self, files: set[str]) -> bool:
-        """These files were gone for a moment, and their pods with them. False if none of them was known."""
+        """These files were deleted for a moment, and their pods with them. False if none of them was known."""
         known = files & self._readings.keys()
         for file in known:
             del self._readings[file]
         return bool(known)
 
     def pods(self) -> list[Pod] | None:
-        """All pods, files in the order of their names. None while no path could ever be read: nobody knows then."""
+        """All pods, files in the order of their names. None as long as no path could be read."""
         if not any(self._is_known(path) for path in self._paths):
             return None
         readings = (self._readings.get(file) for path in self._paths for file in self._files.get(path, ()))
         return [pod for reading in readings if reading for pod in reading.pods]
 
     def findings(self) -> Iterator[str]:
-        """What a person should look at: one text per bad file, and notes about good ones."""
+        """Findings: one text per bad file, and notes about good ones."""
         for problem in self._unreadable.values():
             yield str(problem)
         for reading in self._readings.values():
@@ -116,7 +116,7 @@ class ManifestFiles:
             yield from reading.notes
 
     def _is_known(self, path: str) -> bool:
-        """A folder once listed, a file once read well, or nothing there. Upstream waits in all other cases."""
+        """Whether a path was read once: a folder listed, a file good, or missing. Upstream waits in all other cases."""
         files = self._files.get(path)
         if files != [path]:
             return files is not None
@@ -124,7 +124,7 @@ class ManifestFiles:
         return reading is None or reading.problem is None or reading.kept
 
     def _list(self, path: str) -> None:
-        """Which files the path stands for now; a path that fails keeps its last files."""
+        """The files that the path stands for now; a path that fails keeps its last files."""
         self._unreadable.pop(path, None)
         try:
             mode = os.stat(path).st_mode
@@ -163,12 +163,12 @@ class ManifestFiles:
         self._readings[file] = now
 
     def _keep(self, file: str, before: ManifestReading | None, problem: Problem) -> None:
-        """The next look reads it again."""
+        """The next check reads it again."""
         reading = before or ManifestReading(_NEVER_SEEN)
         self._readings[file] = replace(reading, problem=problem, settled=False, kept=bool(reading.pods), unread=True)
 
     def _read(self, file: str, signature: Signature) -> ManifestReading:
-        # Upstream remembers no signature at all; with one, a look at an unchanged folder costs a stat per file.
+        # Upstream remembers no signature at all; with one, the check of an unchanged folder costs a stat per file.
         settled = time.time_ns() - signature.changed > _RACY_NANOSECONDS
         try:
             data = read_regular_file(file, limit=MAX_BYTES)
@@ -208,8 +208,8 @@ def _notes(file: str, documents: list[Document], ignored: int) -> Iterator[str]:
 
 
 def _stat(file: str) -> tuple[Signature, Problem | None] | None:
-    """The file's signature and what is wrong with its kind; None when it is gone. Raises OSError when the machine
-    cannot say."""
+    """The file's signature and what is wrong with its kind; None when it was deleted. Raises OSError when it cannot be
+    found out."""
     try:
         found = os.stat(file)
     except OSError as error:
@@ -222,7 +222,7 @@ def _stat(file: str) -> tuple[Signature, Problem | None] | None:
         reason = "is a link to nothing" if isinstance(error, FileNotFoundError) else reason_of(error)
         return _signature(link), Problem(shown(file), reason)
     if stat.S_ISDIR(found.st_mode):
-        # Its times change with its content, which does not matter here.
+        # Its times change with its content, which is not read.
         signature = Signature(found.st_dev, found.st_ino, 0, 0, 0)
         return signature, Problem(shown(file), "is a directory; manifests are not looked for in it")
     if not stat.S_ISREG(found.st_mode):
@@ -235,7 +235,7 @@ def _signature(found: os.stat_result) -> Signature:
 
 
 def _is_fresh(file: str) -> bool:
-    """New and without an event that says it is complete: somebody is probably writing it."""
+    """The file is new and no event says that it is complete: probably it is being written."""
     try:
         found = os.lstat(file)
     except OSError:

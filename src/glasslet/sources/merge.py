@@ -1,4 +1,4 @@
-"""What changed between a source's last set of pods and its new one. Pure.
+"""The changes between a source's last set of pods and its new one. Pure.
 
 Updates are told apart by spec, labels, annotations (ours left out), deletion timestamp and deletion grace; a
 status-only difference is a reconcile (behaviours.md §1).
@@ -24,7 +24,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A pod as the source gave it, and as everybody sees it (with our annotations)."""
+    """A pod as the source gave it, and as the agent uses it (with its own annotations)."""
 
     given: Pod
     pod: Pod
@@ -32,7 +32,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a change was noticed: wall time for people, loop time for measuring."""
+    """The time of a change: wall time for people, loop time for measuring."""
 
     wall: datetime
     loop: float
@@ -40,7 +40,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The source's pods now, what to tell the workers (in this order), and pods left out as duplicates."""
+    """The source's pods now, the updates for the workers (in this order), and pods left out as duplicates."""
 
     known: dict[PodUID, Known]
     updates: tuple[PodUpdate, ...]
@@ -48,7 +48,7 @@ class Merged:
 
 
 def merge(known: Mapping[PodUID, Known], pods: Iterable[Pod], source: str, moment: Moment) -> Merged:
-    """Merges all pods that a source has now into what it had before."""
+    """Merges all pods that a source has now into those that it had before."""
     now: dict[PodUID, Known] = {}
     changes: dict[UpdateKind, list[Pod]] = {kind: [] for kind in UpdateKind}
     duplicates = []
@@ -81,7 +81,7 @@ def merge(known: Mapping[PodUID, Known], pods: Iterable[Pod], source: str, momen
 
 
 def _change(before: Pod, after: Pod) -> UpdateKind | None:
-    """How the pod differs from before, or None."""
+    """The kind of change since before, or None."""
     if _differs(before, after):
         return UpdateKind.DELETE if after.metadata.deletion_timestamp else UpdateKind.UPDATE
     return UpdateKind.RECONCILE if before.status != after.status else None

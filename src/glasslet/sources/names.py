@@ -1,4 +1,4 @@
-"""Names of sources. The annotations in which a pod carries where it comes from are those of `api.pod_origin`."""
+"""Names of sources. The annotations that carry a pod's source are those of `api.pod_origin`."""
 
 from __future__ import annotations
 

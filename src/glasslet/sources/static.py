@@ -1,4 +1,4 @@
-"""From what a manifest says to the pod that runs: name, UID, node, annotations.
+"""Makes a static pod of a manifest: name, UID, node, annotations.
 
 Pure. Rules: behaviours.md §13 (static and mirror pods).
 """
@@ -21,14 +21,14 @@ _STAYS_ON_SICK_NODES = Toleration(operator="Exists", effect="NoExecute")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a manifest was found: `source` is file or http, `place` the path or the URL."""
+    """The origin of a manifest: `source` is file or http, `place` the path or the URL."""
 
     source: str
     place: str
 
 
 def static_pod(manifest: Pod, defaulted: Pod, origin: Origin, node_name: str) -> Pod:
-    """The pod that runs. `manifest` is as written (its content makes the UID), `defaulted` the same with API defaults.
+    """The pod that runs. `manifest` is as written (the UID is made of its content), `defaulted` has the API's defaults.
 
     The UID comes from the manifest without defaults, so that an agent with other defaults keeps the pods of its
     predecessor; upstream hashes the defaulted pod, but no other implementation can reproduce its bytes anyway.

@@ -1,4 +1,4 @@
-"""Static pods from a URL: asked again every so often; a Pod or a PodList.
+"""Static pods from a URL that is polled: a Pod or a PodList.
 
 Rules: behaviours.md §13. An answer that cannot be used changes nothing: the pods of the last good one stay.
 """
@@ -38,7 +38,7 @@ class URLSourceConfig:
 
 
 class URLSource:
-    """Tells `deliver` all pods that the URL names, whenever the answer changed. Bad answers become findings."""
+    """Gives `deliver` all pods that the URL names, whenever the answer changed. Bad answers become findings."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class URLSource:
         if answer.status != 200:
             self._failed(f"answered {answer.status} {answer.reason}".rstrip())
         elif not answer.body:
-            # No pods, but the source has been seen: upstream says so too, and calls it an error all the same.
+            # No pods, but the source counts as reported, as upstream has it, which calls it an error nevertheless.
             self._last_body = None
             self._deliver([])
             self._failed("answered with zero-length data")

@@ -146,8 +146,8 @@ HAND_WRITTEN = (
 def look(folder: Path) -> tuple[list[str], list[str]]:
     """The pods and findings of a folder, looked at twice: nothing may be told twice."""
     files = ManifestFiles(paths=(str(folder),), reader=READER)
-    files.look_at_all()
-    files.look_at_all()
+    files.check_all()
+    files.check_all()
     return [pod.metadata.name for pod in files.pods() or []], list(files.findings())
 
 

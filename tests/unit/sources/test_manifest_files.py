@@ -32,13 +32,13 @@ class Folder:
         return [text.replace(f"{self.path}/", "") for text in self.files.findings()]
 
     def look(self) -> list[str] | None:
-        self.files.look_at_all()
+        self.files.check_all()
         return self.names()
 
     def change(self, name: str, text: str) -> list[str] | None:
         """As when the kernel tells of one file."""
         (self.path / name).write_text(text)
-        self.files.look_at({str(self.path / name)})
+        self.files.check({str(self.path / name)})
         return self.names()
 
 
@@ -108,7 +108,7 @@ def test_a_bad_path_does_not_hide_the_good_one(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("{")
     good = write(tmp_path)
     files = ManifestFiles(paths=(str(tmp_path / "bad.yaml"), str(good)), reader=READER)
-    files.look_at_all()
+    files.check_all()
     assert len(files.pods() or []) == 1
 
 
@@ -116,7 +116,7 @@ def test_an_unchanged_file_gives_the_very_same_pod(folder: Folder) -> None:
     os.utime(write(folder.path), (LONG_AGO, LONG_AGO))
     folder.look()
     before = folder.files.pods()
-    folder.files.look_at(set())
+    folder.files.check(set())
     after = folder.files.pods()
     assert before is not None
     assert after is not None
@@ -127,7 +127,7 @@ def test_a_removed_file_takes_its_pod_along(folder: Folder) -> None:
     path = write(folder.path)
     folder.look()
     path.unlink()
-    folder.files.look_at({str(path)})
+    folder.files.check({str(path)})
     assert folder.names() == []
 
 
