@@ -37,8 +37,8 @@ _WATCH_LAG = 10.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorViews:
     """The mirrors that exist and the pods that need one. `static`: static pods that sources want; `mirrors`: API
-    objects as last seen, None while they are not known; `stopping`: names of static pods that are being stopped; `complete`: every source has
-    reported."""
+    objects as last seen, None while they are not known; `stopping`: names of static pods that are being stopped;
+    `complete`: every source has reported."""
 
     static: Callable[[], Iterable[Pod]]
     mirrors: Callable[[], Iterable[Pod] | None]
