@@ -12,7 +12,7 @@ from typing import Final
 
 _CHUNK: Final = 1 << 16
 _PIPES_CLOSE: Final = 1.0
-"""Seconds for its outputs to come to their end: something that it started may hold them open."""
+"""Seconds until its outputs are closed: a process that it started may hold them open."""
 
 
 async def read_bounded(pipe: StreamReader, most: int) -> bytes:

@@ -1,4 +1,4 @@
-"""How late the event loop is: the whole agent stands still while one piece of code holds it, or when it gets no CPU."""
+"""The lateness of the event loop: the whole agent stops while one piece of code holds it, or when it gets no CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a task stands: the chain of coroutines that it awaits, outermost first. Cheap, and harmless to the task."""
+"""The stack of a task: the chain of coroutines that it awaits, outermost first. Cheap, and harmless to the task."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def check(argv: Sequence[str], *, machine: MachineFacts | None = None) -> CheckR
 
 
 def machine_problems(loaded: Loaded, machine: MachineFacts | None = None) -> list[ConfigProblem]:
-    """What keeps a configuration from starting on this machine."""
+    """The problems that keep a configuration from starting on this machine."""
     if machine is None:
         configuration = loaded.configuration
         paths = (
@@ -97,7 +97,7 @@ def _origin_above(loaded: Loaded, path: tuple[str | int, ...]) -> Any:
 
 
 def as_text(report: CheckReport, *, effective: bool) -> str:
-    """The report for people who pipe it; the CLI draws its own table."""
+    """The report as plain text; the CLI draws its own table."""
     lines = [f"problem: {first_line(item.message)}{_details(item)}" for item in report.problems]
     lines += [
         f"warning: {first_line(item.message)}{f' [{item.origin}]' if item.origin else ''}" for item in report.warnings

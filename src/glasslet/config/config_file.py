@@ -15,7 +15,7 @@ from glasslet.config.schema import Tree, check_types
 
 @dataclass(slots=True)
 class ConfigFile:
-    """What a file says. `tree` is None if nothing of it can be used; nulls stay in drop-ins."""
+    """The content of a file. `tree` is None if no part can be used; nulls stay in drop-ins."""
 
     path: str
     tree: Tree | None = None
@@ -25,7 +25,7 @@ class ConfigFile:
 
 
 def read_config_file(path: str, *, drop_in: bool) -> ConfigFile:
-    """Reads a file of KubeletConfiguration. What upstream survives is a notice, what it dies of a problem."""
+    """Reads a file of KubeletConfiguration. A mistake that upstream tolerates is a notice, any other a problem."""
     result = ConfigFile(path)
     step = Step.MERGE if drop_in else Step.LOAD
     try:

@@ -47,7 +47,7 @@ class EnvironmentVariable(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class TokenAttributes(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a plugin wants to know of the pod's service account. `cache_type`: see CACHE_TYPES."""
+    """The parts of the pod's service account that a plugin gets. `cache_type`: see CACHE_TYPES."""
 
     service_account_token_audience: str = ""
     cache_type: str = ""
@@ -78,7 +78,7 @@ class CredentialProviders(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was read. With problems the rest is as good as it could be made."""
+    """The result of reading. With problems, the rest is as complete as possible."""
 
     config: CredentialProviders
     problems: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ LEGACY: Final[Tree] = {
     "authorization": {"mode": "AlwaysAllow"},
     "readOnlyPort": 10255,
 }
-"""What a start without --config keeps for old command lines."""
+"""Defaults that a start without --config keeps for old command lines."""
 
 KEEPS_ZERO: Final = frozenset(
     {

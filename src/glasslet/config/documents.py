@@ -1,4 +1,4 @@
-"""YAML and JSON from files that nobody vouches for: plain data with the line of every value.
+"""YAML and JSON from untrusted files: plain data with the line of every value.
 
 Bounded in size, depth and alias expansion; duplicate keys, cycles and values that JSON cannot hold are errors.
 Errors name keys, never values: a manifest may hold secrets.
@@ -19,7 +19,7 @@ def load_documents(
 ) -> list[Document]:
     """All documents of a YAML or JSON file; empty ones are left out. `origin` names the file in errors.
 
-    Raises DocumentError and nothing else, whatever the bytes are.
+    Raises only DocumentError, for all bytes.
     """
     if len(data) > max_bytes:
         raise DocumentError(origin, 0, f"is larger than {max_bytes} bytes")

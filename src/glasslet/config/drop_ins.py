@@ -55,7 +55,7 @@ def merge_patch(base: Any, patch: Any) -> Any:
 
 
 def without_empty(tree: Tree) -> Tree:
-    """The tree as it looks once upstream has written it out before the merge: empty lists and maps are gone."""
+    """The tree as upstream writes it out before the merge: without empty lists and maps."""
     made: Tree = {}
     for name, value in tree.items():
         kept = without_empty(value) if isinstance(value, dict) else value

@@ -10,7 +10,7 @@ from glasslet.config.problem import ConfigProblem, Step
 
 
 def failure_text(problems: Sequence[ConfigProblem], options: Options) -> str:
-    """What upstream would say: only the first step that failed speaks."""
+    """The message of upstream: only the first failed step reports."""
     first = min((problem.step for problem in problems), key=list(Step).index)
     told = list(dict.fromkeys(problem.message for problem in problems if problem.step is first))
     together = told[0] if len(told) == 1 else f"[{', '.join(told)}]"

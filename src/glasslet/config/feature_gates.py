@@ -11,7 +11,7 @@ from glasslet.config.gate_table import GATES, LATER, Stage
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """What is on. `overrides` are the valid settings as given; everything else has its default of 1.34."""
+    """The gates that are on. `overrides` are the valid settings as given; all others have their default of 1.34."""
 
     overrides: Mapping[str, bool] = field(default_factory=dict)
 

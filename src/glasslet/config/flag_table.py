@@ -251,7 +251,7 @@ FLAGS: dict[str, Flag] = {flag.name: flag for group in GROUPS.values() for flag 
 
 
 def deprecation(flag: Flag) -> str:
-    """What to do instead of using the flag; empty for flags that are not deprecated."""
+    """The replacement of the flag; empty for flags that are not deprecated."""
     if flag.name in _DEPRECATED_OTHERS:
         return _DEPRECATED_OTHERS[flag.name]
     if flag in GROUPS[CADVISOR_GROUP]:

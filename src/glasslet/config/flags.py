@@ -66,7 +66,7 @@ def _long(argument: str, rest: list[str], result: ParsedFlags) -> None:
             rest.pop()
         result.notices.append(Notice(warning_of(removed), f"--{name}", "command line"))
     else:
-        # What follows an unknown flag is most likely its value; a second complaint about it would not help.
+        # The word after an unknown flag is most likely its value; a second problem about it would not help.
         if not equals and rest and not rest[-1].startswith("-"):
             rest.pop()
         _unknown(written, name, result)

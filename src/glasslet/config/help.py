@@ -12,7 +12,7 @@ The kubelet runs the pods of one node. It takes them from the API server (--kube
 (--pod-manifest-path) or from a URL (--manifest-url), and keeps their containers running and healthy.
 
 Flags beat the configuration file (--config) and its drop-ins (--config-dir). Flags marked * are better set there.
-`kubelet check -- FLAGS...` tells everything that is wrong with a command line without starting anything.
+`kubelet check -- FLAGS...` reports every problem of a command line without a start.
 
 Usage:
   kubelet [flags]

@@ -63,7 +63,7 @@ class AnonymousAuthentication(Section, frozen=True, kw_only=True):
 
 
 class Authentication(Section, frozen=True, kw_only=True):
-    """`authentication`: who may be asked who they are."""
+    """`authentication`: the ways in which clients of the server are authenticated."""
 
     x509: X509Authentication = X509Authentication()
     webhook: WebhookAuthentication = WebhookAuthentication()

@@ -1,6 +1,6 @@
 """Command line, file, drop-ins and defaults become one configuration, in which every value knows where it comes from.
 
-Precedence: flag > drop-in > file > default. Nothing here raises for bad input: all problems are part of the result.
+Precedence: flag > drop-in > file > default. Bad input raises no error: all problems are part of the result.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Draft:
 def load(argv: Sequence[str], *, cgroup_v2: bool | None = None) -> Loaded:
     """Loads the configuration of a command line (without the program's name). Reads only the files it names.
 
-    `cgroup_v2` tells what the machine has; None looks at this one.
+    `cgroup_v2`: whether the machine has it; None checks this one.
     """
     parsed = flags.parse(argv)
     options = options_of(parsed.values)

@@ -13,12 +13,12 @@ KERNEL_SETTINGS = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""What protectKernelDefaults insists on."""
+"""The kernel settings that protectKernelDefaults requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """What the rules of `validation/machine.py` look at. Unknown facts are None or empty: they break no rule."""
+    """The input of the rules in `validation/machine.py`. Unknown facts are None or empty: they break no rule."""
 
     cgroup_v2: bool = True
     swap: tuple[str, ...] = ()

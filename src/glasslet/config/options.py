@@ -1,4 +1,4 @@
-"""What the command line decides and no configuration file can: identity, paths, the API server, old switches."""
+"""Settings of the command line that no configuration file has: identity, paths, the API server, old switches."""
 
 from __future__ import annotations
 

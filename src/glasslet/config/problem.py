@@ -1,4 +1,4 @@
-"""What can be wrong with a configuration, and where a value comes from."""
+"""Problems of a configuration, and the origins of its values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Flags of older years. The Go kubelet refuses to start with them; here a unit file from back then still starts.
 
-The value is ignored and one warning says since when the flag is gone and what replaces it.
+The value is ignored, and one warning names the release that removed the flag and its replacement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a plain YAML scalar means. The rules are those of the YAML reader that Kubernetes uses, not PyYAML's:
+"""The values of plain YAML scalars. The rules are those of the YAML reader that Kubernetes uses, not PyYAML's:
 `y` and `on` are booleans, `0644` is octal, dates and `1:30` stay strings."""
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Unknown:
 
 @dataclass(slots=True)
 class Checked:
-    """What was found: `tree` holds only known fields of the right type, without nulls."""
+    """The result of the check: `tree` holds only known fields of the right type, without nulls."""
 
     tree: Tree
     mismatches: list[Mismatch] = field(default_factory=list)

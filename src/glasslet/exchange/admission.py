@@ -1,4 +1,4 @@
-"""The answer to "may this pod run here?", as it passes from admission to the pod workers."""
+"""The decision of admission about a pod, as it passes to the pod workers."""
 
 from __future__ import annotations
 

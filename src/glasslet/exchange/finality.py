@@ -28,7 +28,7 @@ def has_ended(status: PodStatus) -> bool:
 
 
 def standing_end(ours: PodStatus, theirs: PodStatus) -> PodStatus:
-    """The status whose phase, reason and message stand: a terminal phase in the API is final, whoever wrote it."""
+    """The status whose phase, reason and message stand: a terminal phase in the API is final."""
     return theirs if has_ended(theirs) and not has_ended(ours) else ours
 
 

@@ -182,7 +182,7 @@ class HTTPAPIClient:
         return await self._ask(request, kind, timeout, urgent=urgent)
 
     async def delete(self, path: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        """Deletes, with preconditions as asked."""
+        """Deletes, with the given preconditions."""
         options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if uid:
             options["preconditions"] = {"uid": uid}

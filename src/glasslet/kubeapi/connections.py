@@ -25,7 +25,7 @@ class ServerConnector(aiohttp.TCPConnector):
 
     A request that is broken off closes its TLS connection politely: it says farewell and waits for the server's. The
     library forgets such a connection at once, and with a silent server it stays for half a minute. One that is broken
-    off in the moment in which its handshake ends the library never gives away at all.
+    off in the moment in which its handshake ends is never reported by the library.
     """
 
     def __init__(self, context: ssl.SSLContext | bool, resolver: AbstractResolver) -> None:

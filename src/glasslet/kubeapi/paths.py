@@ -30,7 +30,7 @@ def lease(name: str) -> str:
 
 
 def leases() -> str:
-    """Where node leases are."""
+    """The node leases."""
     return "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
@@ -56,5 +56,5 @@ def persistent_volume(name: str) -> str:
 
 
 def service_account_token(namespace: str, name: str) -> str:
-    """Where tokens of a service account are asked for (TokenRequest)."""
+    """The token subresource of a service account (TokenRequest)."""
     return f"{namespaced(namespace, 'serviceaccounts', name)}/token"

@@ -1,1 +1,1 @@
-"""The container runtime in our own words: specifications, protocols, observed state. `cri/` speaks gRPC below it."""
+"""The container runtime: specifications, protocols, observed state. `cri/` implements them over gRPC."""

@@ -85,11 +85,11 @@ class RuntimeService(Protocol):
         absent. Pods and containers not made by a kubelet (no `io.kubernetes.pod.uid` label) are left out."""
 
     async def read_pod(self, uid: PodUID) -> ObservedPod | None:
-        """One pod in full detail (sandbox and container status calls included); None if the runtime knows nothing."""
+        """One pod in full detail (with sandbox and container status calls); None if the runtime holds nothing of it."""
 
     def hints(self, wanted: Callable[[RuntimeHint], bool] = ...) -> AsyncIterator[RuntimeHint]:
         """Endless stream of hints that something changed; ends by raising `RuntimeCallError` when it cannot go on.
-        `wanted` may be asked, when a hint is due, whether it would say anything new."""
+        `wanted` may be called, when a hint is due, to learn whether it is news."""
 
 
 class Checkpoints(Protocol):
@@ -99,7 +99,7 @@ class Checkpoints(Protocol):
 
 
 class RuntimeStatsService(Protocol):
-    """The statistics calls of CRI RuntimeService, apart because only few ask for them. A runtime may not have them:
+    """The statistics calls of CRI RuntimeService, apart because few components need them. A runtime may lack them:
     RuntimeCallError with code UNIMPLEMENTED."""
 
     async def container_stats(self, container: ContainerID) -> ContainerUsage: ...
@@ -122,7 +122,7 @@ class ImageService(Protocol):
     async def list_images(self) -> tuple[Image, ...]: ...
     async def image_status(self, image: str, runtime_handler: str = "") -> Image | None: ...
     async def pull_image(self, image: str, auth: RegistryAuth | None, pod: SandboxSpec | None) -> str:
-        """Pulls and gives the image reference. No deadline but cancellation. Raises ImagePullFailed."""
+        """Pulls and returns the image reference. No deadline but cancellation. Raises ImagePullFailed."""
 
     async def remove_image(self, image: str, runtime_handler: str = "") -> None: ...
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...

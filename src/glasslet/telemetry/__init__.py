@@ -1,1 +1,1 @@
-"""Telemetry: how the agent speaks (logging) and counts (metrics). No behaviour depends on it."""
+"""Telemetry: logging and metrics of the agent. No behaviour depends on it."""

@@ -53,7 +53,7 @@ class TextFormatter(logging.Formatter):
         return line
 
     def _time(self, created: float) -> str:
-        """klog's header: local time to the microsecond. Lines come in crowds: a second is put into words once."""
+        """klog's header: local time to the microsecond. Many lines share a second, so its text is made once."""
         second, microsecond = divmod(int(created * 1_000_000), 1_000_000)
         if second != self._second:
             self._second, self._in_words = second, time.strftime("%m%d %H:%M:%S", time.localtime(second))

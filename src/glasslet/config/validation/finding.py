@@ -1,4 +1,4 @@
-"""What a rule sees and what it answers."""
+"""The input of a rule and its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glasslet.config.problem import Step
 
 @dataclass(frozen=True, slots=True)
 class ValidationInput:
-    """Everything a rule may look at. `cgroup_v2` says whether the machine has the unified cgroup hierarchy."""
+    """The input of all rules. `cgroup_v2`: whether the machine has the unified cgroup hierarchy."""
 
     configuration: KubeletConfiguration
     options: Options

@@ -1,4 +1,4 @@
-"""Rules that need the machine: upstream stops at the first of them while it starts; `glasslet check` tells them all."""
+"""Rules that need the machine. Upstream stops at the first of them while it starts; `glasslet check` reports all."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ T_co = TypeVar("T_co", bound=Data, covariant=True)
 
 
 class ObjectKind(Struct, Generic[T], frozen=True, kw_only=True):
-    """`word` stands in error messages (`secret "db" not found`), `title` in waits (`Secret default/db`)."""
+    """A kind. Error messages use `word` (`secret "db" not found`), waits use `title` (`Secret default/db`)."""
 
     type: type[T]
     resource: str

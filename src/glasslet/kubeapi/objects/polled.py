@@ -1,7 +1,7 @@
 """Objects that have no watch because there are too many: each is read again about once a minute.
 
 The reads follow one another at an even pace, and never faster than the node's share of requests allows: with very many
-objects a round takes longer than a minute. A read for a pod gets what the last round saw, or asks the API server.
+objects a round takes longer than a minute. A read for a pod gets the object of the last round, or reads it.
 """
 
 from __future__ import annotations

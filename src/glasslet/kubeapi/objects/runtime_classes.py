@@ -1,4 +1,4 @@
-"""RuntimeClasses: names of pods for handlers of the runtime (KEP-585). Few pods name one, so that a class is asked for
+"""RuntimeClasses: names of pods for handlers of the runtime (KEP-585). Few pods name one, so a class is read
 when a sandbox needs it, instead of being watched."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RuntimeClasses:
         self._known: dict[str, str] = {}
 
     async def handler(self, name: str) -> str:
-        """The class's handler; while the server cannot be asked, the one it last had. Raises NotFound, APIError."""
+        """The class's handler; the last known one while the read fails. Raises NotFound, APIError."""
         path = f"{RUNTIME_CLASSES}/{quote(name, safe='')}"
         try:
             found = await self._client.get(path, RuntimeClass, timeout=_PATIENCE)

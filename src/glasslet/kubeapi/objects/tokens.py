@@ -1,10 +1,10 @@
-"""Service account tokens for pods: asked for when first needed, renewed in time, kept in memory only.
+"""Service account tokens for pods: requested when first needed, renewed in time, kept in memory only.
 
 A token is renewed when four fifths of its life are over, or after a day, a few seconds earlier at random. While that
 fails the old one serves until it expires.
 
-The API server gives a node tokens only for pods that are bound to it, and looks that up in a copy of its own, which may
-learn of a new pod later than this node: a first token that is refused is asked for again at once.
+The API server grants a node tokens only for pods that are bound to it. It checks that in a cache, which may see a new
+pod later than this node: a first token that is refused is requested again at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ClusterTrustBundles: certificates that the cluster's administrators publish for all pods.
 
-They are watched from the first time that a pod asks for one: most clusters have none.
+The watch begins when a pod first needs one: most clusters have none.
 """
 
 from __future__ import annotations

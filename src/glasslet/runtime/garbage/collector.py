@@ -59,7 +59,7 @@ class PodStates(Protocol):
     """The part of the pod workers that is used here."""
 
     def sources_ready(self) -> bool:
-        """Whether every source of pods has been heard, so that an unknown pod is a deleted one."""
+        """Whether every source of pods is complete, so that an unknown pod is a deleted one."""
 
     def content_removable(self, uid: PodUID) -> bool:
         """Whether the pod is deleted, evicted or unknown, and no worker manages it."""

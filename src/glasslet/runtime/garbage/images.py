@@ -1,6 +1,6 @@
 """Removes unused images: when their disk gets full, when they are old, when the node needs space.
 
-Why an image went stands in the agent's record (`glasslet trace --agent --all`) and in the log.
+The reason of each removal is in the agent's record (`glasslet trace --agent --all`) and in the log.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class LogFolders:
         return tuple(removed)
 
     def remove_dangling_links(self, alive: frozenset[ContainerID]) -> tuple[str, ...]:
-        """Removes links into our log directories that lead nowhere; gives their names.
+        """Removes dangling links into our log directories; returns their names.
 
         `alive`: containers that did not exit keep theirs: between the renaming and the reopening of a rotation the log
         is missing for a moment.

@@ -42,7 +42,7 @@ class DeadSandbox(Struct, frozen=True):
 
 Removable = Callable[[PodUID], bool]
 """Whether all that a pod has in the runtime may go: it is deleted and its worker is done with it (or the node is being
-relieved and the pod has ended). False for every pod while not all sources have been heard."""
+relieved and the pod has ended). False for every pod until all sources are complete."""
 
 _Unit = list[DeadContainer]
 

@@ -3,7 +3,7 @@
     images = ImageManager(images=..., recorder=..., events=..., clock=..., policy=PullPolicy(...), metrics=...)
     outcome = await images.ensure(pod, container, sandbox=spec, auths=())      # Image | ImageProblem
 
-An `ImageProblem` is a value: the waiting reason and message of the container, and when it makes sense to ask again.
+An `ImageProblem` is a value: the waiting reason and message of the container, and when a retry makes sense.
 `reference.py`, `back_off.py` and `outcomes.py` are pure.
 """
 

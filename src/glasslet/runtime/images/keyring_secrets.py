@@ -41,7 +41,7 @@ class SecretEvents(Protocol):
 
 
 class PullCredentials:
-    """Finds the credentials for an image of a pod. `secrets` None: there is no API server to ask."""
+    """Finds the credentials for an image of a pod. `secrets` None: there is no API server."""
 
     def __init__(self, *, secrets: Secrets | None, node: NodeCredentials, events: SecretEvents) -> None:
         self._secrets = secrets

@@ -108,8 +108,8 @@ class ImageManager:
         auths: Sequence[RegistryAuth] = (),
         ask_plugins: AskPlugins | None = None,
     ) -> Image | ImageProblem:
-        """The image of this container, pulled if the policy asks for it. `ask_plugins` is called only before a pull;
-        what it gives is tried after `auths`.
+        """The image of this container, pulled if the policy requires it. `ask_plugins` is called only before a pull;
+        its credentials are tried after `auths`.
 
         Sends all image events of the container, also the closing `Failed: Error: <reason>`. Raises nothing of the
         runtime: a failed call becomes an ImageProblem.

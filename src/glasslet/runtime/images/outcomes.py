@@ -34,7 +34,7 @@ _GO_CODES = {"OK": "OK", "CANCELLED": "Canceled"}
 class ImageProblem(Struct, frozen=True, kw_only=True):
     """Why a container cannot have its image: `reason` and `message` of its waiting state.
 
-    `retry_at`: loop time (seconds) from which on asking again makes sense; None: only after a change of the pod, of
+    `retry_at`: loop time (seconds) from which on a retry makes sense; None: only after a change of the pod, of
     the node's images, or with the next regular sync."""
 
     reason: str

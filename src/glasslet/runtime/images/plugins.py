@@ -1,9 +1,9 @@
-"""Credential provider plugins: which are asked for an image, what they answered, how long that is good.
+"""Credential provider plugins: the choice of plugins for an image, their answers, and how long those are kept.
 
     plugins = CredentialPlugins([CredentialPlugin(provider=..., process=..., accounts=..., clock=..., recorder=...)])
     auths = await plugins.matching(pod, "registry.example/team/app:1")
 
-A plugin that fails gives no credentials; why stands in the log and in the pod's record. The pull goes on without.
+A plugin that fails gives no credentials; the log and the pod's record have the reason. The pull goes on without.
 """
 
 from __future__ import annotations

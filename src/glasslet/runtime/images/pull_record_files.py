@@ -48,7 +48,7 @@ class PullRecordFiles:
         _remove(f"{self._pulling}/{file_name(image)}")
 
     def intents(self) -> tuple[PullIntent, ...]:
-        """All of them; what cannot be read is logged and left out."""
+        """All intents; a file that cannot be read is logged and left out."""
         return tuple(_all(self._pulling, decode_intent))
 
     def record(self, image_ref: str) -> PulledRecord | None:
@@ -66,7 +66,7 @@ class PullRecordFiles:
         _remove(f"{self._pulled}/{file_name(image_ref)}")
 
     def records(self) -> tuple[PulledRecord, ...]:
-        """All of them; what cannot be read is logged and left out."""
+        """All records; a file that cannot be read is logged and left out."""
         return tuple(_all(self._pulled, decode_record))
 
 

@@ -101,7 +101,7 @@ class Puller:
         return PullFailed(tuple(errors))
 
     async def _details(self, request: PullRequest, reference: str) -> Image:
-        """The image is here; its size and user are asked for, and done without if the answer fails."""
+        """Reads size and user of the present image; goes on without them if the call fails."""
         try:
             found = await self._images.image_status(request.image, request.handler)
         except RuntimeCallError:

@@ -58,7 +58,7 @@ class ImageName(Struct, frozen=True, kw_only=True):
 
 
 def parse_image_name(text: str) -> ImageName:
-    """Reads a name as it stands in a pod. Raises InvalidImageName."""
+    """Parses an image name of a pod's spec. Raises InvalidImageName."""
     try:
         return _parse(text)
     except ValueError as error:

@@ -22,7 +22,7 @@ class NoLog(Struct, frozen=True):
 def choose_log(pod_name: str, status: PodStatus, container: str, *, previous: bool = False) -> ContainerID | NoLog:
     """The instance (its id without the `<runtime>://` in front) whose log was requested.
 
-    A waiting container with an earlier instance gives that one's; `previous` asks for it also while another runs.
+    A waiting container with an earlier instance gives that one's; `previous` selects it also while another runs.
     """
     where = f'container "{container}" in pod "{pod_name}"'
     found = _status_of(status, container)

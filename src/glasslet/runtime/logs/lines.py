@@ -28,7 +28,7 @@ class UnknownLogFormat(ValueError):
 
 
 class Decoder(Protocol):
-    """Takes whole lines (only the very last may lack its newline) and gives what is to be shown of them."""
+    """Takes whole lines (only the very last may lack its newline) and returns the requested part."""
 
     def decode(self, lines: bytes) -> bytes: ...
 
@@ -56,7 +56,7 @@ class _Selection:
         self.everything = self._since is None and not self._timestamps and not self._stream
 
     def show(self, stamp: tuple[bytes, bytes, bytes], stream: bytes, text: bytes) -> bytes:
-        """The text, with its time in front if asked for and if it begins a line; empty if it was not asked for."""
+        """The text, with its time in front if requested and if it begins a line; empty if it is filtered out."""
         if self._stream and stream != self._stream:
             return b""
         if self._since is not None:

@@ -34,7 +34,7 @@ class LogReopener(Protocol):
 
 
 class LogRotator:
-    """Looks at all running containers every interval. `pods` gives what the runtime holds (`ObservedPods.all`).
+    """Checks the logs of all running containers every interval. `pods`: `ObservedPods.all`.
 
     Logs of stopped containers are left alone: an empty last log would help no reader.
     """

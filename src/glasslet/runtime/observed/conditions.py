@@ -62,7 +62,7 @@ class RuntimeConditions:
         self._told = self._state()
 
     def runtime_errors(self) -> tuple[str, ...]:
-        """Everything that speaks against the runtime, in the Go kubelet's order."""
+        """All errors of the runtime, in the Go kubelet's order."""
         errors = [self._silence()]
         for name, check in self._health.items():
             problem = check()

@@ -10,7 +10,7 @@ THRESHOLD = 180.0
 
 
 class Freshness:
-    """When the runtime was last heard of."""
+    """The time of the runtime's last sign of life."""
 
     def __init__(self, *, clock: Clock, threshold: float = THRESHOLD) -> None:
         self._clock = clock

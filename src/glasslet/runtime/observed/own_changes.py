@@ -1,9 +1,9 @@
 """Hints about objects that the agent's own calls are changing. They wait, as the caller reads the change back.
 
-Two kinds. Of a known id that an own call is changing, the furthest hint is kept until the change is over. An id that
-nobody knows is mostly what an own call is just making: the call tells the id only when it returns, and the hints about
-it come earlier. Such a stranger waits until its id becomes known, or until a moment has passed and no own change is
-under way: then a full list has to tell what it is. On a node that is never quiet, the slow list does that.
+For a known id that an own call is changing, the latest hint is kept until the change is over. An unknown id mostly
+belongs to an object that an own call is making: the call returns the id only at its end, hints about the object come
+earlier. Such a stranger waits until its id becomes known, or until a moment has passed and no own change is under way:
+then a full list finds out what it is. On a node that is never quiet, the slow list does that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One sandbox or container, read alone, and the rest of its pod. Pure, but for the books of which read knows best.
+"""One sandbox or container, read alone, and the rest of its pod. Pure, except for the order of reads.
 
 Reads of one pod may overtake each other: the whole pod on the one hand, single parts of it on the other. Each gets a
 number when it begins, and of each part the answer of the read that began last is kept. So a slow read of the whole pod
@@ -81,7 +81,7 @@ class ReadOrder:
         return next(self._numbers)
 
     def took_whole(self, uid: PodUID, number: int) -> tuple[PartRead, ...]:
-        """The reads of parts that know better than this read of the whole, which is the newest of its kind."""
+        """The reads of parts that are newer than this read of the whole pod."""
         books = self._pods.get(uid)
         if books is None:
             return ()

@@ -1,6 +1,6 @@
 """The one writer of what the runtime holds.
 
-Three things make it look: a component that just changed something and asks (`refresh` for the whole pod, or only for
+Three things cause a read: a component that just changed something (`refresh` for the whole pod, or only for
 the one sandbox or container that the change was about), a hint of the runtime (a read of that pod, a moment later,
 unless its news is known already), and a full list as safety net. The list carries ids and states only; details are read
 of those pods that it shows to differ. No other memory is kept, so a new agent is right after its first list.
@@ -165,7 +165,7 @@ class ObservedPods:
         return lambda: self._subscribers.remove(callback)
 
     def healthy(self) -> bool:
-        """Whether the runtime was heard of within the threshold."""
+        """Whether the runtime answered within the threshold."""
         return self.health_problem() is None
 
     def health_problem(self) -> str | None:
@@ -235,11 +235,11 @@ class ObservedPods:
                     await self._relist_due.wait()
             except TimeoutError:
                 continue  # the period is over
-            # A crowd of hints that ask for a list gets one, not one each.
+            # Many hints that need a list share one.
             await asyncio.sleep(periods.settle)
 
     async def _relist(self) -> bool:
-        """One full list and the reads that it asks for; False if the runtime did not answer."""
+        """One full list and the reads that follow from it; False if the runtime did not answer."""
         began = self._clock.monotonic()
         interval = None if self._relist_began is None else began - self._relist_began
         self._relist_began = began
@@ -299,7 +299,7 @@ class ObservedPods:
                 async with self._gate.enter():
                     await self._reads.fresh(uid)
         except RuntimeCallError as error:
-            # It stays among the unread: the next full list asks again.
+            # It stays among the unread: the next full list reads it again.
             if error.code in (INCOMPLETE, UNREADABLE):
                 known = self._pods.get(uid)
                 ref = PodRef(known.namespace, known.name, uid) if known is not None else None

@@ -59,17 +59,17 @@ class Metrics:
         declare_agent_metrics(self.registry, node_name=node_name, gates=gates or {})
 
     def count_claims(self, figures: Callable[[], Mapping[tuple[str, str], Filesystem]]) -> None:
-        """Where to ask for the figures of volumes by namespace and claim at scrape time."""
+        """Called at each scrape: usage of volumes by namespace and claim."""
         self.registry.collect_from(ClaimCollector(figures))
 
     def count_volumes(self, counts: Callable[[], Mapping[tuple[str, str], int]]) -> None:
-        """Where to ask for the numbers of volumes by plugin and state."""
+        """Called at each scrape: numbers of volumes by plugin and state."""
         self.registry.collect_from(VolumeCountCollector(counts))
 
     def count_plugins(self, sockets: Callable[[], Mapping[str, bool]]) -> None:
-        """Where to ask which sockets of plugins there are, and whether each is registered."""
+        """Called at each scrape: the sockets of plugins, and whether each is registered."""
         self.registry.collect_from(PluginCollector(sockets))
 
     def count_pods(self, counts: Callable[[], PodCounts]) -> None:
-        """Where to ask for the numbers of pods and containers at scrape time."""
+        """Called at each scrape: numbers of pods and containers."""
         self.registry.collect_from(PodCountCollector(counts))

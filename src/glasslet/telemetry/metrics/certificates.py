@@ -1,4 +1,4 @@
-"""Certificates of this node, and what its HTTPS server asks of the API server about others."""
+"""Metrics of the node's certificates, and of token and access reviews."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClientCertificateMetrics:
         self._now = now
 
     def show(self, expiry: Expiry) -> None:
-        """Where to ask at scrape time when the certificate ends."""
+        """Called at each scrape: the end of the certificate."""
         name = "kubelet_certificate_manager_client_ttl_seconds"
         self._registry.collect_from(
             _TimeToLive(name, "Whole seconds until the client certificate ends.", expiry, self._now)
@@ -62,7 +62,7 @@ class ServingCertificateMetrics:
         self._now = now
 
     def show(self, expiry: Expiry) -> None:
-        """Where to ask at scrape time when the certificate ends."""
+        """Called at each scrape: the end of the certificate."""
         name = "kubelet_certificate_manager_server_ttl_seconds"
         self._registry.collect_from(
             _TimeToLive(name, "Whole seconds until the serving certificate ends.", expiry, self._now)

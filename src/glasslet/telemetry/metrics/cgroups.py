@@ -1,4 +1,4 @@
-"""Work on cgroups, and which version of them the machine has."""
+"""Metrics of cgroup operations, and the machine's cgroup version."""
 
 from __future__ import annotations
 

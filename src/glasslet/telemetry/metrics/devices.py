@@ -23,11 +23,11 @@ class DeviceMetrics:
         )
 
     def registered(self, resource: str) -> None:
-        """A plugin asked to be registered."""
+        """A plugin requested registration."""
         self._registrations.labels(resource).inc()
 
     def allocated(self, resource: str, seconds: float) -> None:
-        """A plugin was asked for devices."""
+        """Devices were requested from a plugin."""
         self._seconds.labels(resource).observe(seconds)
 
 

@@ -1,4 +1,4 @@
-"""In-place resizes: what was asked for, what could not be, how long it took."""
+"""Metrics of in-place resizes: requests, refusals, durations."""
 
 from __future__ import annotations
 

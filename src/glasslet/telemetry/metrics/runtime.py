@@ -59,7 +59,7 @@ class RuntimeFamilies:
             self._errors.labels(kind).inc()
 
     def has_no_configuration_call(self) -> None:
-        """The runtime does not know RuntimeConfig: one so old is not supported from that version of Kubernetes on."""
+        """The runtime lacks RuntimeConfig: it is too old for that version of Kubernetes and later ones."""
         self._registry.gauge(
             "kubelet_cri_losing_support", "Whether a coming kubelet will not work with this runtime.", ("version",)
         ).labels("1.38.0").set(1)
