@@ -68,6 +68,12 @@ async def test_unknown_path_is_404() -> None:
     assert (answer.status, answer.text) == (404, "404 page not found\n")
 
 
+async def test_a_target_that_no_url_parser_takes_is_answered() -> None:
+    async with health() as (client, _):
+        assert (await client.ask("GET", "//[/healthz")).status == 404
+        assert (await client.ask("GET", "/healthz")).status == 200
+
+
 async def test_several_requests_share_a_connection_and_any_method_works() -> None:
     async with health() as (client, _):
         client.writer.write(b"GET /healthz HTTP/1.1\r\n\r\n" * 3)

@@ -106,7 +106,7 @@ OBJECTS: dict[str, tuple[type, dict[str, Any]]] = {
         {"status": {"authenticated": True, "user": {"username": "a", "groups": ["b"], "extra": {"k": ["v"]}}}},
     ),
     "access review": (SubjectAccessReview, {"status": {"allowed": True, "reason": "r"}}),
-    "signing request": (
+    "certificate request": (
         CertificateSigningRequest,
         {
             "spec": {"request": "AAEC", "signerName": "s", "usages": ["client auth"]},

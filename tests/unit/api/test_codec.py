@@ -102,3 +102,10 @@ def test_sorted_form_does_not_depend_on_the_order_of_keys() -> None:
     one = pod('{"metadata": {"labels": {"a": "1", "b": "2"}}}')
     other = pod('{"metadata": {"labels": {"b": "2", "a": "1"}}}')
     assert encode_sorted(one) == encode_sorted(other)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T03:04:05", "2026-01-02 03:04:05"])
+def test_a_time_without_a_zone_is_refused_since_it_could_not_be_written_again(text: str) -> None:
+    with pytest.raises(DecodeError, match="want a time with its zone") as caught:
+        decode(encode({"metadata": {"name": "web", "creationTimestamp": text}}), Pod)
+    assert caught.value.path == "metadata.creationTimestamp"
