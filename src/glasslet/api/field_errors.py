@@ -29,6 +29,7 @@ class ErrorKind(StrEnum):
 
 _MAX_SHOWN = 500
 """A manifest may hold a megabyte where a name belongs."""
+_MAX_DETAIL = 2000
 _WITHOUT_VALUE = (ErrorKind.REQUIRED, ErrorKind.FORBIDDEN, ErrorKind.TOO_LONG, ErrorKind.TOO_MANY)
 
 
@@ -60,10 +61,10 @@ class FieldError:
     detail: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.path}: {self.kind}"
+        text = f"{_cut(self.path)}: {self.kind}"
         if self.kind not in _WITHOUT_VALUE:
             text += f": {_shown(self.value)}"
-        return f"{text}: {self.detail}" if self.detail else text
+        return f"{text}: {_cut(self.detail)}" if self.detail else text
 
 
 def required(path: str, detail: str = "") -> FieldError:
@@ -117,4 +118,8 @@ def _shown(value: Any) -> str:
     if value is None:
         return "null"
     text = json.dumps(value if isinstance(value, str) else to_plain(value), separators=(",", ":"), ensure_ascii=False)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
+    return _cut(text, _MAX_SHOWN)
+
+
+def _cut(text: str, limit: int = _MAX_DETAIL) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"

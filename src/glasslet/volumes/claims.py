@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
+from glasslet.api.formats import int64
 from glasslet.api.node_terms import selector_allows
 from glasslet.api.persistent_volume import (
     BOUND,
@@ -145,7 +146,7 @@ def binding_problem(volume: PersistentVolume, claim: PersistentVolumeClaim) -> s
 def volume_group(volume: PersistentVolume | None) -> int | None:
     """The group that processes need to have to use the volume, if it names one."""
     text = volume.metadata.annotations.get(GROUP_ANNOTATION, "") if volume is not None else ""
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int64(text) if text.isdigit() else None
 
 
 async def _read_claim(client: Client, namespace: str, name: str, what: str) -> PersistentVolumeClaim:

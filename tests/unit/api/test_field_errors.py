@@ -49,3 +49,8 @@ def test_map_keys_stand_in_brackets() -> None:
 
 def test_a_huge_value_is_cut() -> None:
     assert len(str(invalid(NAME, "x" * 1_000_000, "why"))) < 1000
+
+
+def test_a_huge_detail_and_a_huge_path_are_cut() -> None:
+    assert len(str(invalid(NAME, 1, "x" * 1_000_000))) < 3000
+    assert len(str(required(NAME.key("x" * 1_000_000)))) < 3000

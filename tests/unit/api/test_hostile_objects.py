@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,55 +17,11 @@ from glasslet.api.persistent_volume import PersistentVolume
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.times import rfc3339
+from tests.builders.hostile_pods import changed_pods
 
 T = TypeVar("T")
 LONGEST_ERROR = 1200
-VALUES: list[Any] = [
-    None, True, [], {}, "", 0, -1, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30, 1.5, 1e63, "1e63", "1e999999999",
-    "9" * 5000, "\x00", "\ud800", "%", "a" * 3000, "2026-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00",
-    "0001-01-01T00:00:00+14:00", [[]], [None], {"a": None}, {"": ""}, [{}], {"a": {}},
-]  # fmt: skip
 BYTES = [b"null", b"1e999", b"9" * 5000, b"[" * 3000, b"{", b'"', b"-", b"\\ud800", b"NaN", b"\xff", b"\x00", b"true"]
-Place = tuple[str | int, ...]
-
-
-@cache
-def whole_pod() -> Any:
-    text = (Path(__file__).parents[2] / "data/manifests/everything.yaml").read_text()
-    return json.loads(json.dumps(yaml.safe_load(text), default=str))
-
-
-def places(value: Any, path: Place = ()) -> list[Place]:
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, held in inside for place in places(held, (*path, key)))]
-
-
-@cache
-def all_places() -> list[Place]:
-    return places(whole_pod())
-
-
-def put(value: Any, path: Place, new: Any) -> Any:
-    if not path:
-        return new
-    key = path[0]
-    here = isinstance(value, dict) and key in value
-    if not here and not (isinstance(value, list) and isinstance(key, int) and key < len(value)):
-        return value  # an earlier change took the place away
-    changed = value.copy()
-    changed[key] = put(value[key], path[1:], new)
-    return changed
-
-
-@st.composite
-def changed_pods(draw: st.DrawFn) -> Any:
-    value = whole_pod()
-    for _ in range(draw(st.integers(1, 3))):
-        try:
-            value = put(value, draw(st.sampled_from(all_places())), draw(st.sampled_from(VALUES)))
-        except (IndexError, KeyError, TypeError):
-            continue
-    return value
 
 
 @st.composite
