@@ -76,7 +76,7 @@ class Bootstrap:
             request = await self._signer.submit(order, signing)
         except IncompatibleRequest as error:
             raise BootstrapFailed(str(error)) from None
-        logger.info("client certificate asked for with bootstrap credentials", extra={"request": name})
+        logger.info("client certificate requested with bootstrap credentials", extra={"request": name})
         end = await self._signer.wait(request, _SIGNED_WAIT)
         if isinstance(end, NotIssued):
             raise BootstrapFailed(end.why)
@@ -89,7 +89,7 @@ class Bootstrap:
         return pair
 
     async def _signing_input(self, subject: Subject, key_file: str) -> SigningInput:
-        """With the key of the pair there is, else that of an earlier try, else a new one, kept for the next try: the
+        """With the key of the present pair, else that of an earlier try, else a new one, kept for the next try: the
         same key leads to the same request, so that a restart goes on waiting for the same approval."""
         for path in (self._store.current_path, key_file):
             if key := _key_in(path):
@@ -105,7 +105,7 @@ class Bootstrap:
         return signing
 
     async def _wait_for_server(self) -> None:
-        """Until the server answers anything, a minute at most: then the request is tried anyway."""
+        """Waits for any answer of the server, a minute at most: then the request is tried anyway."""
         deadline = self._clock.monotonic() + _SERVER_WAIT
         with self._recorder.wait(WaitKind.API_CALL, on="first answer of the API server"):
             while self._clock.monotonic() < deadline:
@@ -120,7 +120,7 @@ class Bootstrap:
             logger.info("API server does not answer yet", extra={"error": str(error)})
             return False
         except APIError:
-            # A refusal is an answer, too: what may be asked is not the question here.
+            # A refusal is an answer, too: rights do not matter here.
             pass
         return True
 

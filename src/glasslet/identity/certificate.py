@@ -1,4 +1,4 @@
-"""What a certificate or a signing request says, as far as the owner of the key has to know."""
+"""The parts of a certificate or a signing request that the owner of the key needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BadCertificate(ValueError):
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """Whom a certificate is about. Addresses are in their shortest form; both name lists are sorted."""
+    """The subject of a certificate. Addresses are in their shortest form; both name lists are sorted."""
 
     common_name: str
     organizations: tuple[str, ...] = ()

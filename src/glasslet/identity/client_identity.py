@@ -1,11 +1,11 @@
-"""Who this node is for the API server: which kubeconfig counts, where its client certificate comes from, what follows
-when there is none.
+"""The node's identity at the API server: the kubeconfig in use, the source of its client certificate, the consequences
+of having none.
 
     --kubeconfig usable?  yes                         ─▶ it counts
                           no, --bootstrap-kubeconfig  ─▶ a new one is written; it points to the pair of --cert-dir
-                          no, nor that                ─▶ it counts all the same; a person is told what to do
-    rotateCertificates    on   ─▶ the pair of --cert-dir is asked for in the background, counts, and is renewed
-                          off  ─▶ with bootstrap credentials: asked for once, before anything else
+                          no, nor that                ─▶ it is used nevertheless; a finding says what to do
+    rotateCertificates    on   ─▶ the pair of --cert-dir is requested in the background, used, and renewed
+                          off  ─▶ with bootstrap credentials: requested once, before anything else
 
 Assembly: `config = identity.prepare()` is the Kubeconfig for all API clients; `await identity.obtain()` before they are
 used; `identity.run` is a service; `await identity.watch()` ends the agent when it must.
@@ -170,7 +170,7 @@ class ClientIdentity:
         return load_kubeconfig(settings.bootstrap_kubeconfig)
 
     def _prepare_rotation(self, config: Kubeconfig, first: Kubeconfig) -> Kubeconfig:
-        """The kubeconfig with which API clients follow the rotated pair. `first`: credentials to ask for one with."""
+        """The kubeconfig with which API clients follow the rotated pair. `first`: credentials for the first request."""
         self._store = PairStore(
             folder=self._settings.cert_dir,
             prefix="kubelet-client",
@@ -210,8 +210,8 @@ class ClientIdentity:
         try:
             pair = self._store.current()
         except (BadPair, OSError) as error:
-            logger.error("client certificate cannot be used, a new one is asked for", extra={"error": str(error)})
-            self._unusable.is_(f"{error}; a new certificate is asked for")
+            logger.error("client certificate cannot be used, a new one is requested", extra={"error": str(error)})
+            self._unusable.is_(f"{error}; a new certificate is requested")
             return None
         return pair if pair is not None and pair.valid_at(self._clock.now()) else None
 
@@ -267,6 +267,6 @@ def _expiry_of(store: PairStore) -> datetime | None:
     try:
         pair = store.current()
     except (BadPair, OSError):
-        # What is wrong with the pair was said where it was to be used; here it only has no end to tell of.
+        # The problem of the pair is reported where it is used; here it only has no expiry.
         return None
     return pair.certificate.not_after if pair else None

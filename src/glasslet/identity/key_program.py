@@ -50,7 +50,7 @@ def _load(pem: bytes) -> ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey:
 def _name(subject: Subject) -> x509.Name:
     names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in subject.organizations]
     with warnings.catch_warnings():
-        # X.509 allows 64 characters; node names are longer at times, and Kubernetes signs them all the same.
+        # X.509 allows 64 characters; node names are longer at times, and Kubernetes signs these, too.
         warnings.simplefilter("ignore")
         return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, subject.common_name, _validate=False)])
 

@@ -23,7 +23,7 @@ class ClientCertificate(Struct, frozen=True, kw_only=True):
 
 
 def client_certificate(path: str, now: datetime) -> ClientCertificate:
-    """Looks at the client certificate of a kubeconfig. No `problem` means: usable. Raises OSError if nobody can tell
+    """Reads the client certificate of a kubeconfig. No `problem` means: usable. Raises OSError if it cannot be read
     whether the kubeconfig is there."""
     try:
         os.stat(path)

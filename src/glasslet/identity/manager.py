@@ -1,4 +1,4 @@
-"""Keeps one kind of certificate valid: asks for the first one, replaces each at 70..90 % of its life.
+"""Keeps one kind of certificate valid: requests the first one, replaces each at 70..90 % of its life.
 
     due? ──▶ new key, signing request ──▶ wait (15 min) ──▶ pair file ──▶ on_new
      ▲                │ failed: again after 2, 4, 8, 16 s, then every 32 s
@@ -50,7 +50,7 @@ _BETWEEN = 1.0
 
 
 class Purpose(Struct, frozen=True, kw_only=True):
-    """What a certificate is for."""
+    """The purpose of a certificate."""
 
     name: str
     signer: str
@@ -62,7 +62,7 @@ SERVING = Purpose(name="serving", signer=SERVING_SIGNER, usages=(DIGITAL_SIGNATU
 
 
 class RotationMetrics(Protocol):
-    """Where renewals are counted."""
+    """Counts renewals."""
 
     def failed(self) -> None:
         """A renewal failed."""
@@ -72,13 +72,13 @@ class RotationMetrics(Protocol):
 
 
 class NoMetrics:
-    """Where nothing is renewed."""
+    """Counts nothing: certificates are not renewed."""
 
     def failed(self) -> None:
-        """Nothing."""
+        """Counts nothing."""
 
     def replaced(self, age_seconds: float) -> None:
-        """Nothing."""
+        """Counts nothing."""
 
 
 NO_METRICS = NoMetrics()
@@ -95,7 +95,7 @@ Signers = Callable[[Pair | None], AbstractAsyncContextManager[CertificateSigner]
 
 
 class CertificateManager:
-    """Owner of one `PairStore`. `subject()` says what the certificate has to say; None: nothing to ask for yet."""
+    """Owner of one `PairStore`. `subject()` gives the subject that the certificate needs; None: not known yet."""
 
     def __init__(
         self,
@@ -124,10 +124,10 @@ class CertificateManager:
         self._asked_for: Subject | None = None
         self._submitted = Interruptible()
         self.server_answers = False
-        """Whether the API server was there at the last try, also if only to refuse."""
+        """True if the API server answered the last try, also with a refusal."""
 
     def adopt(self, pair: Pair | None, *, renew: bool) -> None:
-        """What there is at the start; `renew` replaces it at once."""
+        """Takes the pair of the start; `renew` replaces it at once."""
         self._pair = pair
         self._due = self._clock.now() if renew or pair is None else self._draw_due(pair)
 
@@ -160,7 +160,7 @@ class CertificateManager:
             await asyncio.sleep(min(seconds, _LOOK_AGAIN))
 
     def _seconds_left(self) -> float:
-        """0 when a new certificate is due and can be asked for."""
+        """0 when a new certificate is due and can be requested."""
         wanted = self._subject()
         if wanted is None:
             return _LOOK_FOR_SUBJECT
@@ -200,7 +200,7 @@ class CertificateManager:
         async with self._signers(self.current()) as signer:
             request = await signer.submit(order, signing)
             self._asked_for = wanted
-            logger.info("certificate asked for", extra={"purpose": self._purpose.name, "request": request.name})
+            logger.info("certificate requested", extra={"purpose": self._purpose.name, "request": request.name})
             end = None
             async with self._submitted:
                 end = await signer.wait(request, _WAIT_SIGNED)
@@ -252,5 +252,5 @@ class CertificateManager:
 
 @asynccontextmanager
 async def one_signer(signer: CertificateSigner) -> AsyncIterator[CertificateSigner]:
-    """A signer whose client somebody else owns."""
+    """A signer whose client has another owner."""
     yield signer

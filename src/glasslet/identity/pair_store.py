@@ -42,7 +42,7 @@ class PairStore:
 
     def __init__(self, *, folder: str, prefix: str, others: tuple[str, str] = ("", "")) -> None:
         self.folder = os.path.abspath(folder)
-        """Where the pairs are."""
+        """The folder of the pairs."""
         self._prefix = prefix
         self._others = others
 

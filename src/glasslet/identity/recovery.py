@@ -1,4 +1,4 @@
-"""What a person has to do when a node cannot get or renew its certificates: steps with this node's names in them."""
+"""The steps for an operator when a node cannot get or renew its certificates, with this node's names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 def waiting_for_approval(request: str, signer: str) -> str:
-    """A signing request that nobody approves."""
+    """A signing request that is not approved."""
     why = (
         "requests for serving certificates are never approved by Kubernetes itself"
         if signer == SERVING_SIGNER
@@ -33,7 +33,7 @@ def waiting_for_approval(request: str, signer: str) -> str:
 
 
 def recovery_steps(place: Place, expired: datetime | None) -> str:
-    """How to give the node an identity again. `expired`: when its certificate did; None if it has none that is usable.
+    """The steps that give the node an identity again. `expired`: when its certificate did; None without a usable one.
 
     With bootstrap credentials those are what has to be renewed; without, a certificate has to be brought here."""
     state = (

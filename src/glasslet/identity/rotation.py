@@ -15,12 +15,12 @@ ORGANIZATION = "system:nodes"
 
 
 def node_subject(node: str) -> Subject:
-    """How a node is named in all its certificates."""
+    """The name of a node in all its certificates."""
     return Subject(common_name=f"system:node:{node}", organizations=(ORGANIZATION,))
 
 
 def serving_subject(node: str, addresses: Iterable[NodeAddress], *, names_alone: bool = False) -> Subject | None:
-    """The node with its names and addresses as it reports them; None while there is nothing to ask a certificate for.
+    """The node with its names and addresses as it reports them; None while there is no name or address to certify.
 
     An IP address is needed, unless `names_alone` (gate AllowDNSOnlyNodeCSR) is content with a DNS name."""
     names: set[str] = set()
@@ -43,7 +43,7 @@ def serving_subject(node: str, addresses: Iterable[NodeAddress], *, names_alone:
 
 
 def satisfies(certificate: Certificate, wanted: Subject) -> bool:
-    """Whether a certificate says all that is wanted; it may say more."""
+    """True if a certificate has all that is wanted; it may have more."""
     has = certificate.subject
     return (
         has.common_name == wanted.common_name
@@ -55,7 +55,7 @@ def satisfies(certificate: Certificate, wanted: Subject) -> bool:
 
 def renewal_moment(certificate: Certificate, share: float) -> datetime:
     """Between 70 and 90 % of its life, counted from its beginning. `share` in [0, 1) picks the moment: drawn at random
-    for each certificate, so that nodes that came together do not ask together for ever."""
+    for each certificate, so that nodes that joined together do not renew together each time."""
     life = certificate.not_after - certificate.not_before
     return certificate.not_before + life * (_EARLIEST + _SPREAD * share)
 

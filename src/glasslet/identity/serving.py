@@ -94,6 +94,6 @@ class ServingIdentity:
         try:
             pair = self._store.current()
         except (BadPair, OSError) as error:
-            logger.error("serving certificate cannot be used, a new one is asked for", extra={"error": str(error)})
+            logger.error("serving certificate cannot be used, a new one is requested", extra={"error": str(error)})
             return None
         return pair if pair is not None and pair.valid_at(now) else None

@@ -1,4 +1,4 @@
-"""Asks the API server for certificates: create a signing request, wait until it is approved and signed."""
+"""Requests certificates from the API server: create a signing request, wait until it is approved and signed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 _TRY_AGAIN = 1.0
 _PATIENCE = 10.0
-"""Approval by a controller takes less: after this a person is told what to do."""
+"""Approval by a controller takes less: after this a finding says what to do."""
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What is asked for. `name` "" lets the server choose one (`csr-...`)."""
+    """A certificate to request. `name` "" lets the server choose one (`csr-...`)."""
 
     subject: Subject
     signer: str
@@ -111,7 +111,7 @@ class CertificateSigner:
                 # What the watch began with is too old by now: a new list, at once.
                 continue
             except APIError as error:
-                logger.info("signing request cannot be looked at", extra={"request": request.name, "error": str(error)})
+                logger.info("signing request cannot be read", extra={"request": request.name, "error": str(error)})
             await asyncio.sleep(_TRY_AGAIN)
 
     async def _look(self, request: Submitted) -> Issued | NotIssued | None:
@@ -141,7 +141,7 @@ class CertificateSigner:
 
 
 def incompatibility(there: CertificateSigningRequest, order: Order, signing: SigningInput, now: datetime) -> str:
-    """Why a request that is there already does not serve; empty if it does."""
+    """Why a request that is there already cannot be used; empty if it can."""
     try:
         asked = read_request(there.spec.request)
         issued = read_certificates(there.status.certificate) if there.status.certificate else ()

@@ -1,4 +1,4 @@
-"""The API's CertificateSigningRequest (certificates.k8s.io/v1), and what its status means for whoever waits."""
+"""The API's CertificateSigningRequest (certificates.k8s.io/v1), and the meaning of its status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CertificateSigningRequestStatus(Object, frozen=True, kw_only=True):
 
 
 class CertificateSigningRequestSpec(Object, frozen=True, kw_only=True):
-    """`certificates/v1.CertificateSigningRequestSpec`; `request` is PEM. Who asked is filled in by the server."""
+    """`certificates/v1.CertificateSigningRequestSpec`; `request` is PEM. The server fills in the user."""
 
     request: bytes = b""
     signer_name: str = ""
@@ -69,7 +69,7 @@ class NotIssued(Struct, frozen=True):
 
 
 def outcome(request: CertificateSigningRequest, uid: str) -> Issued | NotIssued | None:
-    """What became of the request with this UID; None while it has to be waited for."""
+    """The end of the request with this UID; None while there is none."""
     name = request.metadata.name
     if request.metadata.uid != uid:
         return NotIssued(f"signing request {name} was replaced by another one of the same name")

@@ -1,4 +1,4 @@
-"""The text of a health answer, as the Go components write it. Pure but for the checks, which are asked once."""
+"""The text of a health answer, as the Go components write it. Pure but for the checks, which run once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from glasslet.server.protocols import HealthCheck
 
 Observe = Callable[[str, bool], None]
-"""Told each check's name and whether it passed."""
+"""Called with each check's name and whether it passed."""
 
 
 def _ignore(_name: str, _passed: bool) -> None:

@@ -22,7 +22,7 @@ from glasslet.server.transport.sockets import listen
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 5.0
-"""How long to wait before listening is tried again."""
+"""Pause before listening is tried again."""
 HEAD_BYTES = 65536
 """All that may wait to be answered: a flood of small requests would hold the event loop."""
 HEAD_SECONDS = 10.0
@@ -89,7 +89,7 @@ class HealthzServer:
         return int(self._server.sockets[0].getsockname()[1]) if self._server is not None else 0
 
     async def start(self) -> bool:
-        """Listens. False if the port is not to be had now: `run` goes on trying."""
+        """Listens. False if the port is not available now: `run` tries again."""
         try:
             sock = listen(self._address, self._port)
         except (OSError, ValueError) as error:
@@ -184,7 +184,7 @@ class _Connection(asyncio.Protocol):
             self._close_in(HEAD_SECONDS if self._buffer else IDLE_SECONDS)
 
     def pause_writing(self) -> None:
-        # A client that asks and does not read would make us keep its answers.
+        # A client that sends requests and does not read would make the agent keep its answers.
         self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -19,7 +19,7 @@ from glasslet.server.transport.tls import ServingTLS
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Where to listen. Port 0 picks a free one."""
+    """The address to listen on. Port 0 picks a free one."""
 
     address: str
     port: int
@@ -27,7 +27,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a server answers: its table, the metric label values of its paths, and what hangs below /glass."""
+    """The routes of a server: its table, the metric label values of its paths, and the routes below /glass."""
 
     routes: RouteTable
     buckets: frozenset[str]
@@ -35,7 +35,7 @@ class Served:
 
 
 class KubeletServer:
-    """One port. Without `access` everybody may ask everything that is served: only for the read-only port."""
+    """One port. Without `access` every client is served: only for the read-only port."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the servers are given: functions and values, each small enough to fake."""
+"""The protocols that the servers need: functions and values, each small enough to fake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glasslet.runtime.model import ObservedPod
 
 @dataclass(frozen=True, slots=True)
 class SessionStreams:
-    """What an exec or attach session carries."""
+    """The streams of an exec or attach session."""
 
     stdin: bool = False
     stdout: bool = False
@@ -71,7 +71,7 @@ class CheckpointFailed(Exception):
 
 
 class StreamRefused(Exception):
-    """The session cannot be had. `status`: the HTTP status of the answer."""
+    """The session is refused. `status`: the HTTP status of the answer."""
 
     def __init__(self, message: str, *, status: int = 500) -> None:
         super().__init__(message)
@@ -80,14 +80,14 @@ class StreamRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """`check` gives None while all is well, else what is wrong, in words."""
+    """`check` gives None while all is well, else the problem in words."""
 
     name: str
     check: Callable[[], str | None]
 
 
 PING = HealthCheck("ping", lambda: None)
-"""Passes as long as somebody answers."""
+"""Passes as long as the server answers."""
 
 
 class MetricsPage(Protocol):
@@ -97,7 +97,7 @@ class MetricsPage(Protocol):
 
 
 class StatsSource(Protocol):
-    """What pods and node use, ready to be sent. May raise `stats.summary.StatsUnavailable`."""
+    """The usage of pods and node, ready to be sent. May raise `stats.summary.StatsUnavailable`."""
 
     async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:
         """The Summary API."""

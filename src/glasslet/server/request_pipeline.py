@@ -1,4 +1,4 @@
-"""What every request passes: counted, known, authenticated, authorised, bounded in time; then its handler answers."""
+"""The way of every request: counted, routed, authenticated, authorized, bounded in time; then its handler answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RequestMetrics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask. A server without it (the read-only port) lets everybody."""
+    """Access control. A server without it (the read-only port) serves every client."""
 
     authentication: AuthenticationChain
     authorization: RequestAuthorizer
@@ -62,7 +62,7 @@ class RequestPipeline:
         self._server_type = "readwrite" if access is not None else "readonly"
 
     def middleware(self) -> Any:
-        """An aiohttp middleware that asks its own routes; only what is below /glass goes on to aiohttp's router."""
+        """An aiohttp middleware with routes of its own; only what is below /glass goes on to aiohttp's router."""
 
         @web.middleware
         async def passes(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -89,7 +89,7 @@ class RequestPipeline:
         try:
             async with asyncio.timeout(limit):
                 response = await self._answer(request, path, glass)
-                # Sent here and not by aiohttp afterwards, so that a client who does not read is under the limit, too.
+                # Sent here and not by aiohttp afterwards, so that a client that does not read is under the limit, too.
                 await response.prepare(request)
                 await response.write_eof()
                 return response
@@ -166,14 +166,14 @@ def _unauthorized() -> web.Response:
 
 
 def credentials_of(request: web.Request, guard: ConnectionGuard) -> RequestCredentials:
-    """What the request brings to authenticate with."""
+    """The credentials of the request."""
     protocols = (p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
     token = bearer_token(request.headers.get("Authorization"), protocols)
     return RequestCredentials(guard.certificate, token, guard.source)
 
 
 def metric_bucket(path: str, buckets: frozenset[str]) -> str:
-    """What a path is counted under: its first segment, two for metrics; unknown ones are `other`."""
+    """The name that a path is counted under: its first segment, two for metrics; unknown ones are `other`."""
     first, _, rest = path.removeprefix("/").partition("/")
     name = f"{first}/{rest.partition('/')[0]}" if first == "metrics" and rest else first
     return name if name in buckets else "other"

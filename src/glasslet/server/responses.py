@@ -43,10 +43,10 @@ async def tidy_headers(_request: web.Request, response: web.StreamResponse) -> N
 
 
 class TakenOver(web.StreamResponse):
-    """What a handler returns after it took the connection over and closed it: nothing is left to send."""
+    """The result of a handler that took the connection over and closed it: nothing is left to send."""
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Nothing."""
+        """Sends nothing."""
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing."""
+        """Sends nothing."""

@@ -47,8 +47,8 @@ class RouteSwitches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All that the routes need. `streams` None: this agent offers no exec, attach and port-forward; `stats` None: it
-    does not measure; `checkpoints` None: gate ContainerCheckpoint is off."""
+    """Everything that the routes need. `streams` None: there is no exec, attach and port-forward; `stats` None: the
+    agent measures nothing; `checkpoints` None: gate ContainerCheckpoint is off."""
 
     pods: PodSource
     logs: LogSource
@@ -62,7 +62,7 @@ class Sources:
 
 
 def read_only_routes(sources: Sources) -> RouteTable:
-    """What needs no permission on the read-only port; the HTTPS port serves it too."""
+    """The routes of the read-only port; the HTTPS port serves them, too."""
     routes = RouteTable()
     metrics = sources.metrics
     add_health(routes, sources.checks, metrics.health)
@@ -76,7 +76,7 @@ def read_only_routes(sources: Sources) -> RouteTable:
 
 
 def https_routes(sources: Sources, switches: RouteSwitches) -> RouteTable:
-    """Everything."""
+    """The routes of the HTTPS port."""
     routes = read_only_routes(sources)
     if not switches.enable_debugging_handlers:
         for prefix in _DISABLED:

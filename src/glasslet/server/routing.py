@@ -1,7 +1,7 @@
-"""Which paths are served, and by whom. Pure: paths and methods in, routes or refusals out.
+"""Route tables: paths and methods in, handlers or refusals out. Pure.
 
 Two kinds, as the Go kubelet has them: fixed paths take any method and match exactly; services own a prefix and look at
-method, Accept header and one optional trailing slash. A path outside both is unknown before anybody says who they are.
+method, Accept header and one optional trailing slash. A path outside both is unknown before authentication.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANY = "*/*"
 
 
 class Produces(StrEnum):
-    """What an Accept header has to allow."""
+    """The media types that a route needs in an Accept header."""
 
     JSON = "json"
     """application/json or */*."""
@@ -41,7 +41,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Ask there instead."""
+    """A path that is served elsewhere."""
 
     path: str
 
@@ -111,7 +111,7 @@ class RouteTable:
         return sorted({*self._fixed, *self._below, *routes})
 
     def find(self, path: str) -> Handler | RouteGroup | Redirect | None:
-        """Who serves a path; None if nobody does."""
+        """The handler or group of a path; None if it is not served."""
         cleaned = clean(path)
         if cleaned != path:
             return Redirect(cleaned)

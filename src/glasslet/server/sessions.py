@@ -1,4 +1,4 @@
-"""Sessions in containers (exec, attach, port-forward): finds the instance or sandbox, asks the runtime for a URL."""
+"""Sessions in containers (exec, attach, port-forward): finds the instance or sandbox, gets a URL from the runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the start of the agent is, for the health port: it answers from the first moment, with the reason."""
+"""The progress of the agent's start, for the health port: it answers from the first moment, with the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Startup:
         self._reason: str | None = "the kubelet is starting"
 
     def waiting_for(self, what: str) -> None:
-        """What the start stands at (`waiting for the container runtime at /run/containerd/containerd.sock`)."""
+        """Names the present wait of the start (`waiting for the container runtime at /run/containerd/containerd.sock`)."""
         self._reason = what
 
     def finished(self) -> None:

@@ -295,7 +295,7 @@ async def test_damaged_pair_is_replaced_with_a_finding(world: World) -> None:
     world.link.symlink_to(world.pki / "x.pem")
     identity = world.identity()
     identity.prepare()
-    assert any("a new certificate is asked for" in finding for finding in world.record.findings())
+    assert any("a new certificate is requested" in finding for finding in world.record.findings())
     async with running(identity.run()):
         await asyncio.sleep(1)
     assert identity.expiry() is not None

@@ -1,1 +1,1 @@
-"""Who may ask what: authentication, authorization, and the webhooks to the API server that decide both."""
+"""Authentication, authorization, and the webhooks to the API server that decide both."""

@@ -1,4 +1,4 @@
-"""Who asks: client certificate, then bearer token, then nobody in particular if the configuration allows that."""
+"""Authentication: client certificate, then bearer token, then anonymous if the configuration allows that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BadCredentials(Exception):
 
 
 class Authenticator(Protocol):
-    """One way to say who asks."""
+    """One way to authenticate."""
 
     async def authenticate(self, credentials: RequestCredentials) -> User | None:
         """The user; None if the request brings nothing that this way looks at. Raises BadCredentials."""
@@ -48,20 +48,20 @@ class CertificateAuthenticator:
 
 
 class TokenReviewer(Protocol):
-    """Asks the API server about a token."""
+    """Reviews tokens at the API server."""
 
     async def review(self, token: str, source: str) -> User | None:
         """The user of a token from the address `source`; None if it is not good. Raises Exception without an answer."""
 
 
 class TokenAuthenticator:
-    """Bearer tokens, as somebody else judges them."""
+    """Bearer tokens, by review."""
 
     def __init__(self, reviewer: TokenReviewer) -> None:
         self._reviewer = reviewer
 
     async def authenticate(self, credentials: RequestCredentials) -> User | None:
-        """The user; None without a token. Raises BadCredentials if the token is not good or nobody could tell."""
+        """The user; None without a token. Raises BadCredentials if the token is not good or not reviewed."""
         if credentials.token is None:
             return None
         try:
@@ -74,7 +74,7 @@ class TokenAuthenticator:
 
 
 class AuthenticationChain:
-    """Tries each way in turn; the first user wins. Anonymous only if nothing was offered that a way looked at."""
+    """Tries each way in turn; the first user wins. Anonymous only without credentials that a way reads."""
 
     def __init__(self, *, ways: Sequence[Authenticator], anonymous: bool) -> None:
         self._ways = tuple(ways)

@@ -1,4 +1,4 @@
-"""May they: the mapping of a request to subresources of this node, and who judges it."""
+"""Authorization: a request as subresources of this node, and the authorizer that decides."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OWN = (
 
 
 class AuthorizationError(Exception):
-    """Nobody could judge; the text is for the log."""
+    """There is no decision; the text is for the log."""
 
 
 class Authorizer(Protocol):
-    """Judges one attempt."""
+    """Decides on one attempt."""
 
     async def allows(self, attributes: Attributes) -> bool:
         """True if it is allowed. Raises AuthorizationError."""
@@ -59,7 +59,7 @@ class Denied:
 
 
 class RequestAuthorizer:
-    """Judges whole requests."""
+    """Decides on whole requests."""
 
     def __init__(self, *, authorizer: Authorizer, node_name: str, fine_grained: bool = True) -> None:
         self._authorizer = authorizer

@@ -1,4 +1,4 @@
-"""Who may ask, from the configuration: refuses to start rather than to let in whom nobody judges."""
+"""Access control from the configuration: without a way to decide, the agent does not start."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AccessSettings:
 
 
 class BadAccessSetting(ValueError):
-    """The configuration asks for a judge that is not there. The text is that of the Go kubelet."""
+    """The configuration names a webhook, and there is no API server. The text is that of the Go kubelet."""
 
 
 def build_access(
@@ -47,13 +47,15 @@ def build_access(
         if reviewer is None:
             raise BadAccessSetting("no client provided, cannot use webhook authentication")
         ways.append(TokenAuthenticator(reviewer))
-    judge = RequestAuthorizer(
-        authorizer=_judge(settings.mode, authorizer), node_name=settings.node_name, fine_grained=settings.fine_grained
+    authorization = RequestAuthorizer(
+        authorizer=_authorizer(settings.mode, authorizer),
+        node_name=settings.node_name,
+        fine_grained=settings.fine_grained,
     )
-    return Access(AuthenticationChain(ways=ways, anonymous=settings.anonymous), judge)
+    return Access(AuthenticationChain(ways=ways, anonymous=settings.anonymous), authorization)
 
 
-def _judge(mode: str, webhook: Authorizer | None) -> Authorizer:
+def _authorizer(mode: str, webhook: Authorizer | None) -> Authorizer:
     match mode:
         case "AlwaysAllow":
             return AlwaysAllow()

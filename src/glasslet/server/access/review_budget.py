@@ -1,4 +1,4 @@
-"""How many unknown tokens one source may have reviewed: a client that guesses must not make the API server work."""
+"""The unknown tokens that one source may have reviewed: a client that guesses must not make the API server work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks, and for what: the values that authentication and authorisation pass on."""
+"""Users, credentials and attributes: the values that authentication and authorization pass on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AUTHENTICATED = "system:authenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who asks (authentication/v1 UserInfo)."""
+    """An authenticated client (authentication/v1 UserInfo)."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What is asked for (authorization/v1 ResourceAttributes): always a subresource of this node's `nodes` object."""
+    """A request to authorize (authorization/v1 ResourceAttributes): always a subresource of this node's object."""
 
     user: User
     verb: str
@@ -61,7 +61,7 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
-    """What a request brings. `source`: the client's address."""
+    """The credentials of a request. `source`: the client's address."""
 
     certificate: ClientCertificate | None = None
     token: str | None = field(default=None, repr=False)

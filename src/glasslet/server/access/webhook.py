@@ -1,4 +1,4 @@
-"""The API server as judge: whose token is this (TokenReview), and may they (SubjectAccessReview).
+"""Reviews by the API server: of tokens (TokenReview), and of requests (SubjectAccessReview).
 
     WebhookReviewer(reviews=Reviews(...), ttl=...)                      ─▶ server.authentication.TokenReviewer
     WebhookAuthorizer(reviews=Reviews(...), allowed_ttl=, denied_ttl=)  ─▶ server.authorization.Authorizer
@@ -44,19 +44,19 @@ _TRIES = 5
 _PAUSE, _GROWTH, _JITTER = 0.5, 1.5, 0.2
 _TRANSIENT = (500, 504)
 _LIMIT = 30.0
-"""Seconds for one question with all its tries: whoever asks us waits as long."""
+"""Seconds for one review with all its tries: the client waits as long."""
 _TOKENS = 4096
 _ACCESSES = 8192
 _LARGEST_KEPT = 10_000
-"""Longer attributes, which whoever asks chooses, are judged each time."""
+"""Longer attributes, which the client chooses, are reviewed each time."""
 
 
 class ReviewError(Exception):
-    """Nobody could tell. The text is for the log; it never holds a token."""
+    """There is no verdict of the API server. The text is for the log; it never holds a token."""
 
 
 class ReviewMetrics(Protocol):
-    """Where questions are counted; `code` is the HTTP code, or `<error>` without an answer."""
+    """Counts reviews; `code` is the HTTP code, or `<error>` without an answer."""
 
     def token_review(self, code: str, seconds: float) -> None: ...
 
@@ -64,7 +64,7 @@ class ReviewMetrics(Protocol):
 
 
 class Reviews:
-    """Sends reviews; tries again what may be better in a moment."""
+    """Sends reviews, and tries again after errors that may pass."""
 
     def __init__(self, *, client: APIClient, metrics: ReviewMetrics, recorder: Recorder, clock: Clock) -> None:
         self.client = client
@@ -100,7 +100,7 @@ class Reviews:
 
 
 def worth_another_try(error: APIError, turn: int) -> bool:
-    """Whether the same question may be answered in a moment. `turn` counts tries from 1.
+    """True if the same review may be answered in a moment. `turn` counts tries from 1.
 
     A connection that broke gets one more try: the server may have closed an idle one; an absent server does not."""
     if isinstance(error, Throttled):
@@ -113,7 +113,7 @@ class WebhookReviewer:
 
     def __init__(self, *, reviews: Reviews, ttl: float) -> None:
         self._reviews = reviews
-        # Tokens are kept as keyed digests only: what is in memory here is of no use to anybody else.
+        # Tokens are kept as keyed digests only: a copy of this memory is of no use.
         self._secret = secrets.token_bytes(32)
         self._cache: AnswerCache[User | None] = AnswerCache(
             name="token review", size=_TOKENS, ttl=lambda _: ttl, clock=reviews.clock, recorder=reviews.recorder
@@ -164,7 +164,7 @@ class WebhookAuthorizer:
         )
 
     async def allows(self, attributes: Attributes) -> bool:
-        """True if it is allowed. Raises AuthorizationError if nobody could tell."""
+        """True if it is allowed. Raises AuthorizationError without a verdict."""
         spec = access_spec(attributes)
         data = encode_sorted(spec)
         try:
@@ -181,7 +181,7 @@ class WebhookAuthorizer:
 
 
 def access_spec(attributes: Attributes) -> SubjectAccessReviewSpec:
-    """What is asked: always a subresource of this node."""
+    """The attributes to review: always a subresource of this node."""
     user = attributes.user
     resource = ResourceAttributes(
         verb=attributes.verb,

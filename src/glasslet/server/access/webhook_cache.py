@@ -1,4 +1,4 @@
-"""Answers kept for a while: bounded, oldest use first out; who asks the same at the same time waits for one answer."""
+"""Answers kept for a while: bounded, oldest use first out. Requests for the same answer share one review."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class AnswerCache(Generic[V]):
-    """Answers by key. Errors are passed on to all who wait, and never kept.
+    """Answers by key. Errors are passed on to all that wait, and never kept.
 
     `ttl` says for how many seconds an answer is good; 0 or less: not kept at all."""
 
@@ -32,7 +32,7 @@ class AnswerCache(Generic[V]):
         return len(self._kept)
 
     async def get(self, key: bytes, ask: Callable[[], Awaitable[V]], *, keep: bool = True) -> V:
-        """The answer kept for `key`, else what `ask` says. Raises what `ask` raises."""
+        """The answer kept for `key`, else the result of `ask`. Raises what `ask` raises."""
         while True:
             kept = self._kept.get(key)
             if kept is not None and self._clock.monotonic() < kept[0]:
@@ -42,10 +42,10 @@ class AnswerCache(Generic[V]):
             if asked is None:
                 return await self._ask(key, ask, keep=keep)
             try:
-                with self._recorder.wait(WaitKind.QUEUE, on=f"{self._name} asked by another request"):
+                with self._recorder.wait(WaitKind.QUEUE, on=f"{self._name} under review for another request"):
                     return await asyncio.shield(asked)
             except asyncio.CancelledError:
-                # Either we are cancelled, or whoever asked for us was: then it is our turn to ask.
+                # Either this request was cancelled, or the one that asked: then this one asks.
                 if not asked.cancelled():
                     raise
 
@@ -58,7 +58,7 @@ class AnswerCache(Generic[V]):
             raise
         except BaseException as error:
             asked.set_exception(error)
-            # Somebody else may wait for it or not: here it is raised in any case.
+            # Another request may wait for it or not: here it is raised in any case.
             asked.exception()
             raise
         finally:

@@ -1,4 +1,4 @@
-"""TokenReview (authentication.k8s.io/v1) and SubjectAccessReview (authorization.k8s.io/v1), as a node asks them."""
+"""TokenReview (authentication.k8s.io/v1) and SubjectAccessReview (authorization.k8s.io/v1), as a node sends them."""
 
 from __future__ import annotations
 

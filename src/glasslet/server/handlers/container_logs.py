@@ -54,7 +54,7 @@ def has_container(pod: Pod, name: str) -> bool:
 
 
 async def _stream(request: web.Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
-    """Sends chunk by chunk; the reader is asked for the next one only when the client has taken the last."""
+    """Sends chunk by chunk; the next one is read only when the client has taken the last."""
     response = responses.UntypedStream()
     try:
         async for chunk in chunks:

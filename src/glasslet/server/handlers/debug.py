@@ -1,4 +1,4 @@
-"""`/debug/flags/v` and what of `/debug/pprof/` makes sense for this agent."""
+"""`/debug/flags/v`, and the part of `/debug/pprof/` that makes sense for this agent."""
 
 from __future__ import annotations
 

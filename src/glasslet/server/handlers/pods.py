@@ -45,7 +45,7 @@ def without_kind(pod: Pod) -> Pod:
 
 
 def as_pod(observed: ObservedPod) -> Pod:
-    """What of a pod the runtime knows: names, uid, running containers and the images that the runtime reports."""
+    """The part of a pod that the runtime knows: names, uid, running containers, the images that it reports."""
     running = (c for c in observed.containers if c.phase is ContainerPhase.RUNNING)
     return Pod(
         metadata=ObjectMeta(name=observed.name, namespace=observed.namespace, uid=observed.uid),

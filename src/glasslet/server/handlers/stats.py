@@ -47,7 +47,7 @@ def _page(read: Callable[[], Awaitable[bytes]], started: float) -> Handler:
 
 
 async def _only(request: web.Request) -> bool:
-    """Whether the parameter stands there exactly once, and as `true`; a form counts before the URL."""
+    """True if the parameter is there exactly once, and `true`; a form counts before the URL."""
     values = request.query.getall(_ONLY, [])
     if request.method == "POST" and request.content_type == _FORM:
         form = await request.post()

@@ -27,7 +27,7 @@ _PORT = re.compile(r"\+?[0-9]{1,20}")
 
 
 class BadQuery(Exception):
-    """The query asks for something that cannot be. Its text is the answer's body."""
+    """The query is not valid. Its text is the answer's body."""
 
 
 def add_streams(routes: RouteTable, pods: PodSource, source: StreamSource) -> None:
@@ -115,7 +115,7 @@ def _pod(pods: PodSource, parameters: Parameters) -> Pod:
 
 
 def session_streams(query: MultiMapping[str]) -> SessionStreams:
-    """What the client wants to see; stderr is dropped with a terminal. Raises BadQuery if it wants nothing."""
+    """The streams that the client wants; stderr is dropped with a terminal. Raises BadQuery if it wants none."""
     stdin, stdout, stderr, tty = (query.get(name) == "1" for name in ("input", "output", "error", "tty"))
     if not (stdin or stdout or stderr):
         raise BadQuery("you must specify at least 1 of stdin, stdout, stderr")
@@ -142,7 +142,7 @@ def forwarded_ports(request: web.Request) -> tuple[int, ...]:
 
 
 async def _pass_through(request: web.Request, url: str, *, has_error_stream: bool) -> web.StreamResponse:
-    """Joins client and runtime. Raises RuntimeUnreachable while the client can still be told."""
+    """Joins client and runtime. Raises RuntimeUnreachable as long as the client can get an answer."""
     if "upgrade" not in request.headers.get("Connection", "").lower() or "Upgrade" not in request.headers:
         return responses.error(500, "Upgrade request required")
     runtime = await dial(url, request.method, list(_forwarded_headers(request)))

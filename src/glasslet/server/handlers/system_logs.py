@@ -1,4 +1,4 @@
-"""`/logs/`: the files under /var/log, for who may read `nodes/log`."""
+"""`/logs/`: the files under /var/log, for clients with the right `nodes/log`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
     except OSError:
         return responses.error(500, "500 Internal Server Error")
     if not stat.S_ISREG(mode):
-        # A fifo or a device could be read for ever.
+        # A fifo or a device has no end.
         return responses.error(403, "403 Forbidden")
     try:
         return _File(full, headers={"Content-Type": file_type(full)})
@@ -76,7 +76,7 @@ def file_type(path: str) -> str:
 
 
 class _File(web.FileResponse):
-    """Sent once: the gate sends answers itself, and aiohttp would ask a file for its head a second time."""
+    """Sent once: the pipeline sends answers itself, and aiohttp would prepare a file a second time."""
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         return None if self.prepared else await super().prepare(request)

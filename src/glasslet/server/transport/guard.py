@@ -34,7 +34,7 @@ _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 9))
 
 
 class ByteReceiver(Protocol):
-    """Who gets the bytes of a connection that was taken over."""
+    """The receiver of a connection that was taken over."""
 
     def data_received(self, data: bytes) -> None: ...
     def eof_received(self) -> None: ...
@@ -170,18 +170,18 @@ class ConnectionGuard(asyncio.Protocol):
             self.data_received(bytes(held))
 
     def hold(self) -> None:
-        """Keeps all bytes that arrive from now on for whoever takes the connection over; if nobody does, aiohttp gets
-        them when the request is finished."""
+        """Keeps all bytes that arrive from now on for the handler that takes the connection over. Without one, aiohttp
+        gets them when the request is finished."""
         if self._held is None:
             self._held = bytearray()
 
     def take_over(self, receiver: ByteReceiver) -> asyncio.Transport:
         """Hands the connection over: bytes go to `receiver` from now on, and it may write to the transport returned.
 
-        Bytes held back are delivered at once. Raises ConnectionResetError if the client is gone."""
+        Bytes held back are delivered at once. Raises ConnectionResetError if the client has left."""
         transport = self._transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
+            raise ConnectionResetError("the client has left")
         self._receiver = receiver
         early = self._early + bytes(self._held or b"")
         self._held = None
@@ -202,10 +202,10 @@ class ConnectionGuard(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # What the event loop tells.
+    # Calls of the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there (for TLS: the handshake is done)."""
+        """The connection is open; with TLS, the handshake is done."""
         # Not isinstance: the transports of uvloop are no subclasses.
         self._transport = cast("asyncio.Transport", transport)
         if self._handshake is not None:
@@ -238,7 +238,7 @@ class ConnectionGuard(asyncio.Protocol):
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """The connection has ended."""
         self._cancel_timer()
         self.leave()
         self._transport = None

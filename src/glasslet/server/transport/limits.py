@@ -1,4 +1,4 @@
-"""What a client may cost: upstream's figures where it has any (behaviours.md §0, http.*), else ours."""
+"""Limits per client: upstream's figures where it has any (behaviours.md §0, http.*), else ours."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ class ConnectionLimits:
     stream_idle_seconds: float = 14400.0
     """An exec, attach or port-forward session that carries no byte for this long is cut."""
     shutdown_seconds: float = 2.0
-    """How long stopping waits for answers under way."""
+    """A stop waits so long for answers under way."""

@@ -56,7 +56,7 @@ class Listener:
         self._runner = web.AppRunner(
             self._app,
             access_log=None,
-            # An answer ends when its client is gone: otherwise a followed log would be read without end.
+            # An answer ends when its client leaves: otherwise a followed log would be read without end.
             handler_cancellation=True,
             keepalive_timeout=limits.idle_seconds,
             shutdown_timeout=limits.shutdown_seconds,
@@ -86,7 +86,7 @@ class Listener:
         asyncio.get_running_loop().add_reader(self._sock, self._accept)
 
     def _accept(self) -> None:
-        """Accepts what waits, as much as fits between other work."""
+        """Accepts waiting connections, as many as fit between other work."""
         admitted = 0
         for _ in range(_LOOKED_AT_AT_ONCE):
             try:
@@ -134,7 +134,7 @@ class Listener:
                 ssl_shutdown_timeout=1.0 if guard.tls_context else None,
             )
         except OSError as error:
-            # The client's fault: no TLS, another CA, too slow, gone.
+            # Caused by the client: no TLS, another CA, too slow, closed.
             log.debug("Handshake failed", extra={"source": guard.source, "error": str(error)})
             guard.leave()
             sock.close()

@@ -57,7 +57,7 @@ class Places:
 
     @property
     def strangers(self) -> int:
-        """How many strangers have a place."""
+        """The number of strangers."""
         return self._stranger_count
 
     def take(self, address: str, evict: Callable[[], None]) -> Place | None:
@@ -109,7 +109,7 @@ class Places:
             self._learned.popitem(last=False)
 
     def _has_room(self, source: str) -> bool:
-        """Whether there is a place, if need be after an eviction."""
+        """True if there is a place, if need be after an eviction."""
         limits = self._limits
         own = self._strangers.get(source, {})
         free = min(limits.strangers - self._stranger_count, limits.connections - len(self))
@@ -135,7 +135,7 @@ class Places:
 
 
 def source_of(address: str) -> str:
-    """What counts as one source: an IPv4 address, or the /64 of an IPv6 address."""
+    """The source of an address: an IPv4 address, or the /64 of an IPv6 address."""
     try:
         parsed: IPv4Address | IPv6Address | None = ip_address(address.partition("%")[0])
     except ValueError:

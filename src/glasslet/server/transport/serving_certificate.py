@@ -1,4 +1,4 @@
-"""Which certificate to serve with: the configured one, else kubelet.crt and kubelet.key, made if they are not there."""
+"""The certificate to serve with: the configured one, else kubelet.crt and kubelet.key, made if they are not there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glasslet.server.transport.tls import BadTLSFile
 class ServingPair:
     """Paths of certificate and key (behaviours.md §28). `certificate` and `key` as configured, "" when they are not.
 
-    Making a pair takes a process and a quarter of a second: who begins it early has it in time."""
+    Making a pair takes a process and a quarter of a second: begun early, it is there in time."""
 
     def __init__(self, *, certificate: str, key: str, cert_dir: str, host: str) -> None:
         self._configured = certificate, key
@@ -26,7 +26,7 @@ class ServingPair:
         self._host = host
         self._maker: subprocess.Popen[bytes] | None = None
         self.finding = ""
-        """What is to be told of the pair that an earlier agent made."""
+        """A finding about the pair that an earlier agent made."""
 
     def begin(self) -> None:
         """Starts to make the pair where it is needed; does not wait.
@@ -59,16 +59,15 @@ class ServingPair:
         return self._own()
 
     def _move_damaged_aside(self) -> bool:
-        """Whether the pair that is there is none. The agent made it itself, so it can make another."""
+        """True if the pair that is there is unusable. The agent made it itself, so it can make another."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._own(), password=_no_password)
         except ValueError:
-            return False  # encrypted, so not made here: whoever put it there is told later
+            return False  # encrypted, so not made here: reported when it is loaded
         except OSError as error:
             became = [move_aside(path) for path in self._own()]
-            self.finding = (
-                f"serving certificate {self._own()[0]}: {error}; made anew, the old pair: {', '.join(became)}"
-            )
+            old = ", ".join(became)
+            self.finding = f"serving certificate {self._own()[0]}: {error}; replaced by a new one, the old pair: {old}"
             return True
         return False
 
@@ -91,7 +90,7 @@ def _no_password() -> str:
 
 
 def _is_there(certificate: str, key: str) -> bool:
-    """Whether both are; raises BadTLSFile for one alone."""
+    """True if both are there; raises BadTLSFile for one alone."""
     readable = [os.access(path, os.R_OK) for path in (certificate, key)]
     if any(readable) and not all(readable):
         there, missing = (certificate, key) if readable[0] else (key, certificate)

@@ -20,20 +20,20 @@ class StreamWatch(Protocol):
     """Sees what the runtime sends."""
 
     def feed(self, data: bytes) -> bytes:
-        """What to pass on now."""
+        """The bytes to pass on now."""
 
     def finished(self) -> bool:
-        """True if the runtime may end the connection now without leaving something unsaid."""
+        """True if the runtime may end the connection now: the client has the whole result."""
 
     def cut_notice(self, reason: str) -> bytes:
-        """What to send in place of the rest; empty if nothing can be said."""
+        """The bytes to send in place of the rest; empty if no notice fits here."""
 
 
 class OpaqueWatch:
     """Passes everything on: port-forward clients report a lost connection by themselves."""
 
     def feed(self, data: bytes) -> bytes:
-        """All of it."""
+        """All bytes."""
         return data
 
     def finished(self) -> bool:
@@ -41,7 +41,7 @@ class OpaqueWatch:
         return True
 
     def cut_notice(self, _reason: str) -> bytes:
-        """None."""
+        """There is no notice."""
         return b""
 
 
@@ -53,7 +53,7 @@ class _FrameWatch(ABC):
         self._skip = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Whole frames, and as much as is there of large ones."""
+        """Whole frames, and the part of a large one that has arrived."""
         chunk = self._held + data if self._held else data
         at = min(self._skip, len(chunk))
         self._skip -= at
@@ -75,7 +75,7 @@ class _FrameWatch(ABC):
 
     @abstractmethod
     def _look(self, chunk: bytes, at: int, size: int) -> None:
-        """Takes note of a frame."""
+        """Notes a frame."""
 
 
 class SPDYWatch(_FrameWatch):

@@ -26,12 +26,12 @@ from glasslet.server.transport.tls_options import TLSOptions, apply, insecure_am
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
-"""How often the files are checked (gate ReloadKubeletServerCertificateFile, behaviours.md §28: every minute)."""
+"""The files are checked so often (gate ReloadKubeletServerCertificateFile, behaviours.md §28: every minute)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
-    """PEM files. `client_ca` "" means that client certificates are not asked for. `awaited`: certificate and key may
+    """PEM files. `client_ca` "" means that client certificates are not requested. `awaited`: certificate and key may
     come later (serverTLSBootstrap); until then every handshake fails."""
 
     certificate: str
@@ -72,7 +72,7 @@ class ServingTLS:
         self._on_ca_lost.append(do)
 
     def ca_holds(self, generation: int) -> bool:
-        """Whether every client CA of then still counts."""
+        """True if every client CA of that generation still counts."""
         return generation == self._generation
 
     def retire(self, context: ssl.SSLContext) -> None:

@@ -1,4 +1,4 @@
-"""`tlsMinVersion` and `tlsCipherSuites`: Go's names for what OpenSSL calls otherwise."""
+"""`tlsMinVersion` and `tlsCipherSuites`: Go's names, and OpenSSL's for the same."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ GONE_FROM_OPENSSL = frozenset(
         *("TLS_RSA_WITH_3DES_EDE_CBC_SHA", "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA"),
     )
 )
-"""Go still knows these; they are accepted here and offered to nobody."""
+"""Go still knows these; they are accepted here and never offered."""
 TLS13 = frozenset(("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"))
 """Always offered; naming them has no effect."""
 

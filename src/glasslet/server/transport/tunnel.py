@@ -2,7 +2,7 @@
 
 client <-> guard <-> Tunnel <-> RuntimeEnd <-> runtime
 
-Whoever cannot take more bytes stops the reading from the other side. A side that ends its own direction is passed on as
+A side that cannot take more bytes stops the reading from the other. The end of one direction is passed on as
 such where the transport can (plain TCP); TLS has no half-closed state, there the end of one direction ends both.
 """
 
@@ -28,7 +28,7 @@ ERROR_BODY_BYTES = 1 << 20
 
 
 class RuntimeUnreachable(Exception):
-    """The runtime's streaming server does not take the session. Its text goes to the client."""
+    """The runtime's streaming server refuses the session. Its text goes to the client."""
 
 
 class RuntimeEnd(asyncio.Protocol):
@@ -166,12 +166,12 @@ class Tunnel:
         self._runtime.write(data)
 
     def eof_received(self) -> None:
-        """The client has said everything."""
+        """The client sends no more."""
         if self._runtime.can_write_eof() and not self._runtime.is_closing():
             self._runtime.write_eof()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The client is gone; the runtime is told by the end of its connection."""
+        """The client has left; the end of its connection tells the runtime."""
         self._finish()
 
     def pause_writing(self) -> None:

@@ -23,7 +23,7 @@ class SecondInstance(Exception):
 class UnixSocketServer:
     """Serves the given routes on `path`, mode 0600. A socket that a dead agent left behind is replaced.
 
-    Ownership is a lock on `<path>.lock`, which the kernel takes back when the owner dies."""
+    Ownership is a lock on `<path>.lock`, which the kernel releases when the owner dies."""
 
     def __init__(
         self, *, path: str, routes: Iterable[web.AbstractRouteDef], limits: ConnectionLimits | None = None
