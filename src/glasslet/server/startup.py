@@ -12,7 +12,7 @@ class Startup:
         self._reason: str | None = "the kubelet is starting"
 
     def waiting_for(self, what: str) -> None:
-        """Names the present wait of the start (`waiting for the container runtime at /run/containerd/containerd.sock`)."""
+        """Names the present wait of the start (`waiting for the container runtime at /run/x.sock`)."""
         self._reason = what
 
     def finished(self) -> None:
