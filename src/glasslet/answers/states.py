@@ -103,6 +103,16 @@ class EventKind(OpenEnum):
     """No agent ran."""
 
 
+class Outcome(OpenEnum):
+    """How a station or a wait ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    CUT = "cut"
+    """The agent died meanwhile."""
+
+
 class Milestone(OpenEnum):
     """Where the window of a waterfall ends."""
 

@@ -9,6 +9,7 @@ import click
 
 from glasslet.answers.agent import WaitRow
 from glasslet.answers.pods import ContainerRow, PodDescription, ProbeRow
+from glasslet.answers.states import Outcome
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.agent_client import find_agent, pod_path
 from glasslet.cli.output import clock_time, output_option, printable, show, styled, table
@@ -69,14 +70,16 @@ def described(answer: PodDescription, now: datetime) -> str:
         parts.append("\n".join([styled("FINDINGS", "bold"), *(printable(f"  {text}") for text in answer.findings)]))
     if answer.timeline:
         rows = [
-            [clock_time(r.at), r.container or "-", r.text, milliseconds(r.took_ms) if r.took_ms else "", r.outcome]
-            for r in answer.timeline
+            [
+                clock_time(row.at),
+                row.container or "-",
+                row.text,
+                milliseconds(row.took_ms) if row.took_ms else "",
+                "" if row.outcome == Outcome.OK else row.outcome,
+            ]
+            for row in answer.timeline
         ]
-        parts.append(
-            table(
-                ("AT", "CONTAINER", "WHAT", "TOOK", ""), [[*row[:4], "" if row[4] == "ok" else row[4]] for row in rows]
-            )
-        )
+        parts.append(table(("AT", "CONTAINER", "WHAT", "TOOK", ""), rows))
     return "\n\n".join(parts)
 
 

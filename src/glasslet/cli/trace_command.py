@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from glasslet.answers.states import EventKind, Milestone
+from glasslet.answers.states import EventKind, Milestone, Outcome
 from glasslet.answers.trace import Span, TraceAnswer, TraceRow
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.ended_pods import answer_from_agent_or_disk
@@ -44,7 +44,7 @@ def drawn(answer: TraceAnswer, *, columns: int, later: int | None = _LATER_LINES
     lines = [_headline(answer), *_creation(answer)]
     for name, row in zip(names, answer.rows, strict=True):
         strokes = painted(row.spans, total_ms=answer.total_ms, cells=bar)
-        style = "red" if row.outcome == "failed" else "yellow" if row.open else "cyan"
+        style = "red" if row.outcome == Outcome.FAILED else "yellow" if row.open else "cyan"
         note = _note(row)
         lines.append(f"  {printable(name.ljust(margin - 2))}{styled(strokes, style)} {printable(note)}".rstrip())
     lines.append(_balance(answer))
@@ -139,7 +139,7 @@ def _later(answer: TraceAnswer, limit: int | None) -> list[str]:
         lines.append(f"    {answer.later_left_out} earlier events are left out")
     for row in rows[hidden:]:
         took = f"  {milliseconds(row.took_ms)}" if row.took_ms else ""
-        failed = f"  {row.outcome}" if row.outcome not in ("", "ok") else ""
+        failed = f"  {row.outcome}" if row.outcome not in ("", Outcome.OK) else ""
         container = f"{row.container}  " if row.container else ""
         lines.append(printable(f"    {clock_time(row.at)}  {container}{row.text}{took}{failed}"))
     return lines

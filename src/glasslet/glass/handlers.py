@@ -60,6 +60,8 @@ class GlassHandlers:
             record = standings.get(ref) or PodRecord(pod=ref)
             if not any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions):
                 record = self._record.history_of(record)
+                # A millisecond or two for each pod: other work has its turn in between.
+                await asyncio.sleep(0)
             it = self._situation(seen, record, agent)
             rows.append(pod_row(it, short_verdict(it)))
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))

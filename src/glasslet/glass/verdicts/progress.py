@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
@@ -11,19 +13,24 @@ from glasslet.record.events import ChangeObserved
 from glasslet.record.history import LiveWait
 from glasslet.record.stations import WaitKind
 
-_CALLS = {
-    "cri_call": "the runtime's answer to {on}",
-    "api_call": "the API server's answer to {on}",
-    "queue": "its turn: {on}",
-    "back_off": "the end of its back-off: {on}",
-    "volume": "volume {on}",
-    "probe": "the next probe: {on}",
-    "admission": "{on} to be admitted",
-    "grace_period": "the end of the grace period: {on}",
-    "hook": "hook {on}",
-    "exit": "{on} to end",
-    "credentials": "{on}",
-    "pause": "the operator to resume it: {on}",
+_CALLS: Mapping[str, str] = {
+    WaitKind.CRI_CALL: "the runtime's answer to {on}",
+    WaitKind.API_CALL: "the API server's answer to {on}",
+    WaitKind.QUEUE: "its turn: {on}",
+    WaitKind.BACK_OFF: "the end of its back-off: {on}",
+    WaitKind.VOLUME: "volume {on}",
+    WaitKind.PROBE: "the next probe: {on}",
+    WaitKind.ADMISSION: "{on} to be admitted",
+    WaitKind.GRACE_PERIOD: "the end of the grace period: {on}",
+    WaitKind.HOOK: "hook {on}",
+    WaitKind.EXIT: "{on} to end",
+    WaitKind.CREDENTIALS: "{on}",
+    WaitKind.PAUSE: "the operator to resume it: {on}",
+}
+_PARTIES: Mapping[str, str] = {
+    WaitKind.CRI_CALL: "runtime: ",
+    WaitKind.API_CALL: "API: ",
+    WaitKind.BACK_OFF: "back-off: ",
 }
 
 
@@ -129,6 +136,6 @@ def in_words(wait: LiveWait) -> str:
 
 def in_brief(wait: LiveWait) -> str:
     """A live wait for a table column: the party that is waited for, and the call."""
-    party = {"cri_call": "runtime: ", "api_call": "API: ", "back_off": "back-off: "}.get(wait.kind, "")
+    party = _PARTIES.get(wait.kind, "")
     about = f" of {wait.container}" if wait.container and wait.container not in wait.on else ""
     return f"{party}{wait.on}{about}"
