@@ -24,14 +24,14 @@ def container_devices(responses: Mapping[str, bytes]) -> tuple[ContainerDevices,
     conflicts: list[str] = []
     for resource, response in responses.items():
         answer = deviceplugin_pb2.ContainerAllocateResponse.FromString(response)
-        told = [
+        clashes = [
             *_add(envs, sorted(answer.envs.items()), "environment variable"),
             *_add(mounts, ((one.container_path, _mount(one)) for one in answer.mounts), "mount"),
             *_add(devices, ((one.container_path, _device(one)) for one in answer.devices), "device"),
             *_add(annotations, sorted(answer.annotations.items()), "annotation"),
         ]
         cdi |= dict.fromkeys(one.name for one in answer.cdi_devices)
-        conflicts += [f"device plugin {resource}: {what} has another value already" for what in told]
+        conflicts += [f"device plugin {resource}: {what} has another value already" for what in clashes]
     together = ContainerDevices(
         envs=tuple(envs.items()),
         mounts=tuple(mounts.values()),

@@ -228,12 +228,12 @@ class DeviceManager:
         ids = step.ids
         if offer.options.preferred_allocation and len(step.reused) < step.amount:
             try:
-                told = await offer.plugin.preferred(step.available | step.reused, step.reused, step.amount)
+                preferred = await offer.plugin.preferred(step.available | step.reused, step.reused, step.amount)
             except DevicePluginFailed as error:
                 raise DevicePluginFailed(
                     f"device plugin GetPreferredAllocation rpc failed with err: {error}"
                 ) from error
-            ids = self._choose(uid, step, told)
+            ids = self._choose(uid, step, preferred)
         began = time.monotonic()
         try:
             response = await offer.plugin.allocate(ids)

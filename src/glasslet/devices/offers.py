@@ -138,16 +138,16 @@ class Offers:
     async def _follow(self, plugin: DevicePlugin) -> None:
         without_id = StandingFinding(self._recorder)
         try:
-            async for told in plugin.watch():
+            async for reported in plugin.watch():
                 offer = self._offers.get(plugin.resource)
                 if offer is None or offer.plugin is not plugin:
                     return
-                nameless = sum(not device.id for device in told)
+                nameless = sum(not device.id for device in reported)
                 if nameless:
                     without_id.is_(f"device plugin {plugin.resource}: {nameless} devices without an ID left out")
                 else:
                     without_id.over()
-                found = by_id(device for device in told if device.id)
+                found = by_id(device for device in reported if device.id)
                 if found != offer.devices or plugin.resource in self._removed:
                     offer.devices = found
                     self._removed.discard(plugin.resource)

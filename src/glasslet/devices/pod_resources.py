@@ -124,23 +124,23 @@ class PodResources:
         self._metrics.called("v1alpha1", "")
         answer = alpha.ListPodResourcesResponse()
         for pod in self._pods.all():
-            told = answer.pod_resources.add(name=pod.metadata.name, namespace=pod.metadata.namespace)
+            entry = answer.pod_resources.add(name=pod.metadata.name, namespace=pod.metadata.namespace)
             for container in pod.spec.containers:
-                inside = told.containers.add(name=container.name)
+                inside = entry.containers.add(name=container.name)
                 for one in self._container(pod, container).devices:
                     inside.devices.add(resource_name=one.resource_name, device_ids=one.device_ids)
         return answer
 
     def _pod(self, pod: Pod) -> v1.PodResources:
         """Sidecars and regular containers."""
-        told: Iterable[Container] = (
+        containers: Iterable[Container] = (
             *(one for one in pod.spec.init_containers if one.restart_policy == _ALWAYS),
             *pod.spec.containers,
         )
         return v1.PodResources(
             name=pod.metadata.name,
             namespace=pod.metadata.namespace,
-            containers=[self._container(pod, container) for container in told],
+            containers=[self._container(pod, container) for container in containers],
         )
 
     def _container(self, pod: Pod, container: Container) -> v1.ContainerResources:

@@ -215,7 +215,7 @@ class NodeAgent:
             if not self._reported_first:
                 self._reported_first = True
                 for event in events:
-                    self._reporting.tell(event)
+                    self._reporting.send(event)
             if is_ready(node):
                 self._accepted(node)
             await self.known.wait_gone()
@@ -248,15 +248,15 @@ class NodeAgent:
     async def _check_image_disk(self) -> None:
         problem = await self._facts.image_disk_problem()
         if problem is not None:
-            self._reporting.tell(problem)
+            self._reporting.send(problem)
 
     def _announce(self) -> None:
         if self._announced:
             return
         self._announced = True
-        self._reporting.tell(STARTING)
+        self._reporting.send(STARTING)
         if not self._facts.facts.machine.cgroup_v2:
-            self._reporting.tell(CGROUP_V1)
+            self._reporting.send(CGROUP_V1)
 
     def _initial(self) -> Composed:
         return initial_node(self._settings, self._inputs())
@@ -296,7 +296,7 @@ class NodeAgent:
         if node.spec.unschedulable != self._unschedulable:
             self._unschedulable = node.spec.unschedulable
             reason = "NodeNotSchedulable" if self._unschedulable else "NodeSchedulable"
-            self._reporting.tell(status_event(self._settings.name, reason))
+            self._reporting.send(status_event(self._settings.name, reason))
 
     def _accepted(self, node: Node) -> None:
         if self._reporting.metrics is not None and is_ready(node):

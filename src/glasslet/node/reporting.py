@@ -33,6 +33,6 @@ class NodeReporting:
     clock: Clock
     metrics: NodeMetrics | None = None
 
-    def tell(self, event: NodeEvent) -> None:
+    def send(self, event: NodeEvent) -> None:
         """Sends an event."""
         self.events(event.type, event.reason, event.message)

@@ -112,7 +112,7 @@ class StatusLoop:
             except NotFound as error:
                 if node is not None:
                     self._known.forget(node.metadata.uid)
-                logger.warning("node is gone", extra={"error": str(error)})
+                logger.warning("node does not exist", extra={"error": str(error)})
                 return False
             except APIError as error:
                 self.problem = error
@@ -148,7 +148,7 @@ class StatusLoop:
 
     def _tell(self, before: Node, composed: Composed) -> None:
         for event in composed.events:
-            self._reporting.tell(event)
+            self._reporting.send(event)
         old, new = ready_condition(before), ready_condition(composed.node)
         if new is not None and (old is None or old.status != new.status):
             self._reporting.recorder.observed(

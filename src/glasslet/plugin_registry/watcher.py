@@ -2,7 +2,7 @@
 socket that is created again belongs to a new plugin.
 
     appeared ──▶ info ──▶ validate ──▶ register ──▶ notify      failed: again after 0.5 s, doubling to 2 min 2 s
-    gone ──▶ deregister
+    removed ──▶ deregister
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Registrant:
     def __init__(self, path: str, identity: tuple[int, int]) -> None:
         self.path = path
         self.identity = identity
-        self.gone = asyncio.Event()
+        self.removed = asyncio.Event()
         self.registered = False
 
 
@@ -104,7 +104,7 @@ class PluginRegistry:
         for path, registrant in list(self._registrants.items()):
             if found.get(path) != registrant.identity:
                 del self._registrants[path]
-                registrant.gone.set()
+                registrant.removed.set()
         for path, identity in found.items():
             if path not in self._registrants:
                 self._registrants[path] = registrant = _Registrant(path, identity)
@@ -114,7 +114,7 @@ class PluginRegistry:
         """Registers the plugin, with retries, and deregisters it once its socket is removed."""
         pause = _FIRST_PAUSE
         trouble = StandingFinding(self._recorder)
-        while not registrant.gone.is_set():
+        while not registrant.removed.is_set():
             try:
                 info = await self._register(registrant.path)
             except NoAnswer as error:
@@ -127,9 +127,9 @@ class PluginRegistry:
             trouble.over()
             logger.info("plugin registered", extra={"socket": registrant.path, "plugin": info.name, "type": info.type})
             registrant.registered = True
-            await registrant.gone.wait()
+            await registrant.removed.wait()
             await self._handlers[info.type].deregister(info.name, info.endpoint)
-            logger.info("plugin gone", extra={"socket": registrant.path, "plugin": info.name})
+            logger.info("plugin removed", extra={"socket": registrant.path, "plugin": info.name})
         trouble.over()
 
     async def _register(self, path: str) -> PluginInfo:
@@ -159,7 +159,7 @@ class PluginRegistry:
         try:
             with self._recorder.wait(WaitKind.BACK_OFF, on=f"plugin at {registrant.path}"):
                 async with asyncio.timeout(seconds):
-                    await registrant.gone.wait()
+                    await registrant.removed.wait()
         except TimeoutError:
             return
 
