@@ -28,7 +28,7 @@ class NodeAddressUnknown(Exception):
 
 
 class NodeAddressInputs(NamedTuple):
-    """What the choice is made from. `requested`: --node-ip; `looked_up`: what the node's name resolves to;
+    """Inputs of the choice. `requested`: --node-ip; `looked_up`: what the node's name resolves to;
     `default_routes`: interfaces of the IPv4 and IPv6 default routes, best first."""
 
     node_name: str
@@ -65,7 +65,7 @@ def choose_node_ips(inputs: NodeAddressInputs) -> tuple[str, ...]:
 
 
 def unusable(ip: IPAddress, interfaces: Iterable[InterfaceAddress]) -> str:
-    """Why an address cannot be the node's, "" if it can."""
+    """Returns why an address cannot be the node's, "" if it can."""
     if ip.is_loopback:
         return "nodeIP can't be loopback address"
     if ip.is_multicast:

@@ -18,7 +18,7 @@ from glasslet.host.addresses import (
 
 
 class Machine(Struct, frozen=True, kw_only=True):
-    """What the node is. Capacities in bytes; texts are "" where the machine does not say."""
+    """Facts of the node. Capacities in bytes; unknown texts are ""."""
 
     memory_capacity: int = 0
     swap_capacity: int = 0
@@ -151,7 +151,7 @@ def _size_name(kilobytes: int) -> str:
 def _swap_controller(root: str, cgroup_v2: bool) -> bool:
     if not cgroup_v2:
         return os.path.exists(f"{root}/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
-    # The root cgroup has no swap file of its own: look at the agent's.
+    # The root cgroup has no swap file of its own: the agent's cgroup has one.
     own = next((line[3:] for line in _text(f"{root}/proc/self/cgroup").split("\n") if line.startswith("0::")), "/")
     return os.path.exists(f"{root}/sys/fs/cgroup{own}/memory.swap.max")
 

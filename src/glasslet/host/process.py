@@ -23,7 +23,7 @@ def set_own_title(arguments: Sequence[str]) -> None:
 
 
 def set_own_oom_score(score: int) -> None:
-    """Tells the kernel how ready it may be to kill this process (-1000 never, 1000 first). Lowering needs
+    """Sets the OOM score of this process (-1000 never killed, 1000 first). Lowering needs
     CAP_SYS_RESOURCE; without it the agent goes on as it is."""
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The node's resolver file: what is in it, and whether it exceeds what pods can be given."""
+"""The node's resolv.conf: its content, and whether it exceeds the limits of pods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ResolverUnreadable(OSError):
 
 
 class ResolverSource:
-    """The resolver file as it is now: parsed once per change."""
+    """The resolver file, parsed once per change."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class ResolverSource:
         self._file = self._seen = ResolverFile(absent=not path)
 
     def look(self) -> ResolverFile:
-        """What the file says, or `problem`. The same value as last time if nothing changed."""
+        """Returns the content, or `problem`. The same value as last time if the file did not change."""
         try:
             self._seen = self.current()
         except ResolverUnreadable as error:
@@ -51,7 +51,7 @@ class ResolverSource:
         return self._seen
 
     def current(self) -> ResolverFile:
-        """What the file says. Raises ResolverUnreadable."""
+        """Returns the content. Raises ResolverUnreadable."""
         if not self.path:
             return self._file
         try:
@@ -91,7 +91,7 @@ def parse_resolver(text: str) -> ResolverFile:
 
 
 def resolver_limits(file: ResolverFile, path: str, *, cluster_domain: str = "") -> str | None:
-    """What is too much in the node's file for pods (event CheckLimitsForResolvConf); None if it fits."""
+    """Returns which limit of pods the node's file exceeds (event CheckLimitsForResolvConf), None for none."""
     most = MAX_SEARCHES - (_CLUSTER_SEARCHES if cluster_domain else 0)
     allowed = "which length is more than allowed"
     if len(file.searches) > most:

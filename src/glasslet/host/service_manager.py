@@ -1,4 +1,4 @@
-"""What systemd is told (sd_notify): that the agent is up, that it ends, and that it is well.
+"""Notifications to systemd (sd_notify): the agent is up, it ends, it is well.
 
 One datagram per message to the socket in NOTIFY_SOCKET: a path, or a name in the abstract namespace behind `@`. The
 watchdog's period is in WATCHDOG_USEC, for the process in WATCHDOG_PID if that is set.
@@ -47,13 +47,13 @@ class ServiceManager:
         self._tell(STOPPING)
 
     async def run(self) -> None:
-        """Says twice in each period that the agent is well, while it is; until cancelled."""
+        """Notifies the watchdog twice in each period while the agent is well, until cancelled."""
         if self._period is None:
             return
         while True:
             problem = self._problem()
             if problem is not None:
-                logger.error("watchdog of the service manager is not told: not healthy", extra={"problem": problem})
+                logger.error("watchdog of the service manager is not notified: not healthy", extra={"problem": problem})
             elif not self._tell(WATCHDOG):
                 with self._recorder.wait(WaitKind.BACK_OFF, on="service manager's socket"):
                     await asyncio.sleep(_AGAIN)
@@ -65,7 +65,7 @@ class ServiceManager:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sock:
                 sock.sendto(message.encode(), self._address)
         except OSError as error:
-            logger.warning("service manager not told", extra={"said": message, "error": str(error)})
+            logger.warning("service manager not notified", extra={"said": message, "error": str(error)})
             return False
         return True
 

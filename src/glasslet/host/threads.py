@@ -38,7 +38,7 @@ class Lane(StrEnum):
     REMOTE = "remote"
     """A server or device elsewhere: nfs, iSCSI, paths that may lie on such."""
     RELEASE = "release"
-    """What makes the kernel let go of hung remote work: an unmount by force."""
+    """Unmounts by force, which make the kernel give up hung remote work."""
     LOOK_UP = "look-up"
     """Host names, by the node's resolver."""
     MEASURE = "measure"
@@ -247,8 +247,8 @@ class _Shares:
 
 
 class _Held:
-    """What one call holds: shares of its pod and its server until it ends, and a place of the lane until then or until
-    it is slow."""
+    """The holdings of one call: shares of its pod and its server until it ends, and a place of the lane until it ends
+    or is slow."""
 
     def __init__(self, lane: _LaneOfCalls, *, pod: str, server: str) -> None:
         self._lane = lane

@@ -24,7 +24,7 @@ from glasslet.host.files.layout import RootLayout
 from glasslet.host.files.small_files import make_directory, read_regular, write_atomically
 
 UNIT = 65536
-"""Blocks begin at multiples of it and have multiples of it."""
+"""Blocks begin at multiples of this number, and their sizes are multiples."""
 LAST_ID = 2**32
 SUBORDINATE_USER = "kubelet"
 """The user whose ids in /etc/subuid and /etc/subgid the administrator set aside for pods."""
@@ -46,7 +46,7 @@ class SpareIds(Struct, frozen=True, kw_only=True):
     per_pod: int = UNIT
 
     def problem(self, pods: int) -> str | None:
-        """What is wrong with them for so many pods; None: nothing."""
+        """Returns why they do not fit so many pods, None if they do."""
         if self.first % self.per_pod:
             return f"kubelet user assigned ID {self.first} is not a multiple of {self.per_pod}"
         if self.first < self.per_pod:
@@ -73,7 +73,7 @@ def spare_ids(*, per_pod: int, pods: int) -> SpareIds:
 
 
 class UserIds:
-    """Which pod has which block. One writer for the `userns` files."""
+    """Blocks by pod. The only writer of the `userns` files."""
 
     def __init__(self, *, root: RootLayout, spare: SpareIds) -> None:
         self._root = root
@@ -82,12 +82,12 @@ class UserIds:
 
     @property
     def per_pod(self) -> int:
-        """How many ids a pod gets."""
+        """Number of ids of a pod."""
         return self._spare.per_pod
 
     def load(self, uids: Iterable[PodUID]) -> list[str]:
-        """Takes over the blocks of pods that have a folder; what is wrong with a file, one text each. Such a file
-        stays: its pod is told when it needs its ids again."""
+        """Takes over the blocks of pods that have a folder. Returns one text for each file that is wrong. Such a file
+        stays: its pod gets the error when it needs its ids again."""
         problems = []
         for uid in uids:
             try:
@@ -107,7 +107,7 @@ class UserIds:
         return first
 
     def release(self, uid: PodUID) -> None:
-        """The pod ended: its block is free again."""
+        """Frees the block of a pod that ended."""
         if self._used.pop(uid, None) is not None:
             # The file goes with the pod's folder at the latest.
             with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ class UserIds:
         spare = self._spare
         taken = set(self._used.values())
         if len(taken) >= spare.count // spare.per_pod:
-            # Folders of pods that nobody knows any more are removed by others.
+            # Folders of unknown pods are removed elsewhere.
             self._used = {uid: first for uid, first in self._used.items() if os.path.exists(self._path(uid))}
             taken = set(self._used.values())
         free = spare.count // spare.per_pod - len(taken)

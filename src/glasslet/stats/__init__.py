@@ -1,1 +1,1 @@
-"""What pods and node use: CPU, memory, processes, network, disk. Read when somebody asks, never polled."""
+"""Use of CPU, memory, processes, network and disk by pods and node. Read on request, never polled."""

@@ -1,4 +1,4 @@
-"""Reads the node when somebody asks: once for all who ask at the same time, and not again for a moment."""
+"""Reads the node on request: once for all requests of the same moment."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class NodeCollector:
         self._clock = clock
         self._recorder = recorder
         self.rates = CPURates()
-        self._turns = OneAtATime(recorder=recorder, on="figures of the node that somebody else reads just now")
+        self._turns = OneAtATime(recorder=recorder, on="figures of the node that are being read")
         self._last: tuple[float, NodeReading] | None = None
 
     async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> NodeReading:
         """A reading with at least these parts, at most `max_age` seconds old. `rates`: also makes sure that the CPU use
-        of every group can be told, which may need a second, short look. Raises HostCallStuck."""
+        of every group is known, which may need a second, short reading. Raises HostCallStuck."""
         async with self._turns:
             reading = self._recent(parts, max_age) or await self._read(parts)
             if rates:
@@ -87,7 +87,7 @@ class NodeCollector:
     async def _look_again(self, groups: list[str]) -> None:
         if not groups:
             return
-        with self._recorder.wait(WaitKind.QUEUE, on="a second look at CPU counters"):
+        with self._recorder.wait(WaitKind.QUEUE, on="a second reading of CPU counters"):
             await asyncio.sleep(_SHORT_LOOK)
         for group, at, total in await self._in_thread(lambda: list(self._cpu_of(groups))):
             self.rates.observe(group, at, total)

@@ -1,4 +1,4 @@
-"""What only the machine as a whole has: limits of tasks, time of boot, CPUs, block devices."""
+"""Figures of the whole machine: limits of tasks, time of boot, CPUs, block devices."""
 
 from __future__ import annotations
 

@@ -49,14 +49,14 @@ class Collector(Protocol):
 
 
 class Disks(Protocol):
-    """What is on disk (`storage.Storage`)."""
+    """Use of disks (`storage.Storage`)."""
 
     async def read(self, targets: Sequence[PodTarget], *, max_age: float = ...) -> StorageFigures: ...
     async def of_node(self) -> FilesystemFigures | None: ...
 
 
 class VolumeFigures(Protocol):
-    """What volumes hold (`volume_usage.VolumeUsage`)."""
+    """Use of volumes (`volume_usage.VolumeUsage`)."""
 
     async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]: ...
 
@@ -102,7 +102,7 @@ class NodeStatistics:
         return build_summary(reading, self._node, self._collector.rates.rate, disks)
 
     async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:
-        """The same as indented JSON. Raises StatsUnavailable."""
+        """The summary as indented JSON. Raises StatsUnavailable."""
         return encode_summary(await self.summary(only_cpu_and_memory=only_cpu_and_memory))
 
     async def resource_metrics(self) -> bytes:
@@ -119,7 +119,7 @@ class NodeStatistics:
         reading = await self._read(self._pressure | Part.NETWORK | Part.PROCESSES | Part.DETAILS)
         root = await self._disks.of_node()
         filesystems = {} if root is None else dict((self._on_disk(root),))
-        # Writing thousands of lines takes long enough to keep everybody else waiting.
+        # Writing thousands of lines would hold the event loop for too long.
         page = partial(cadvisor_page, reading, self._families, self._machine, filesystems)
         try:
             return await self._threads.run(page, on="page of container metrics", kind=WaitKind.QUEUE)

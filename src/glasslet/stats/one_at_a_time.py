@@ -1,4 +1,4 @@
-"""One at a time: whoever comes while somebody reads waits, by name, and then finds a fresh answer."""
+"""One reading at a time: a caller that comes during one waits for it, by name, and then finds a fresh result."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class NodeReading(Struct, frozen=True, kw_only=True):
     parts: Part
     groups: dict[str, CgroupFigures]
     made_at: dict[str, float]
-    """Unix time at which each of `groups` was made, as far as it can be told."""
+    """Unix time at which each of `groups` was made, as far as it is known."""
     pods: tuple[PodReading, ...]
     interfaces: tuple[Interface, ...] = ()
 
@@ -141,7 +141,7 @@ class GroupReader:
         )
 
     def _read_handles(self, group: str, figures: CgroupFigures) -> Handles:
-        """Nobody but a process of the group opens its files."""
+        """Only processes of the group open its files."""
         pids = self._pids(group, figures)
 
         def read() -> Handles:

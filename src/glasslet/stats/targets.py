@@ -15,7 +15,7 @@ from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPo
 
 class PodTarget(Struct, frozen=True, kw_only=True):
     """One pod of the runtime. `cgroup`: its group, "" where it has none of its own; `pod`: what it was made of, None
-    for pods that nobody knows any more."""
+    for unknown pods."""
 
     ref: PodRef
     sandbox: ObservedSandbox
@@ -41,7 +41,8 @@ class SystemGroups(Struct, frozen=True, kw_only=True):
 def choose_targets(
     observed: Iterable[ObservedPod], pods: Mapping[PodUID, Pod], pod_cgroup: Callable[[Pod], str]
 ) -> tuple[PodTarget, ...]:
-    """What to read. Of several sandboxes a ready one counts, else the newest; pods without any are left out."""
+    """Returns the pods to read. Of several sandboxes a ready one counts, else the newest; pods without any are left
+    out."""
     found = []
     for seen in observed:
         sandbox = next((one for one in seen.sandboxes if one.ready), seen.sandboxes[0] if seen.sandboxes else None)

@@ -1,1 +1,1 @@
-"""What must be on disk before a container starts: one file per volume type behind one small protocol."""
+"""Volumes of pods: one file per type behind one small protocol."""

@@ -19,7 +19,7 @@ from glasslet.volumes.plugin import WAIT_SECONDS, VolumeProblem
 
 _CSI = "kubernetes.io/csi"
 LOOK_EVERY = 0.5
-"""Seconds between looks at the node, which is watched."""
+"""Seconds between checks of the node, which is watched."""
 
 
 class NotAttached(VolumeProblem):
@@ -27,7 +27,7 @@ class NotAttached(VolumeProblem):
 
 
 class VolumesInUse:
-    """What pods need, with what is still on the node from an earlier run."""
+    """Volumes that pods need, and those that are on the node from an earlier run."""
 
     def __init__(self, *, root: RootLayout) -> None:
         self._root = root

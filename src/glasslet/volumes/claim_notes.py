@@ -1,4 +1,4 @@
-"""What was behind a pod's claims when it was last asked: what a pod goes on with while nobody can be asked."""
+"""The volumes behind a pod's claims as last read: the pod uses them while the API server does not answer."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class ClaimNotes:
         self._threads = threads
 
     async def keep(self, uid: str, volume: str, found: PersistentVolume) -> None:
-        """Notes it down, if that is news. Raises OSError."""
+        """Writes the note, if it changed. Raises OSError."""
         await self._threads.run(
             partial(self._keep, uid, volume, found),
-            on=f"volume {volume}: note what is behind its claim",
+            on=f"volume {volume}: note the volume behind its claim",
             key=volume_key(uid, volume),
         )
 
     async def read(self, uid: str, volume: str) -> PersistentVolume | None:
-        """What was kept, None without anything that can be read. Raises OSError."""
+        """Returns the note, None without one that can be read. Raises OSError."""
         return await self._threads.run(
             partial(self._read, uid, volume),
-            on=f"volume {volume}: read what was behind its claim",
+            on=f"volume {volume}: read the volume behind its claim",
             key=volume_key(uid, volume),
         )
 

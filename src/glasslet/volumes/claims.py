@@ -31,8 +31,8 @@ class ClaimProblem(VolumeProblem):
     """There is no volume behind the claim that this pod may use, or not yet. The text is upstream's and names both."""
 
 
-class _NobodyToAsk(ClaimProblem):
-    """The API server cannot be asked."""
+class _ServerUnreachable(ClaimProblem):
+    """The API server does not answer."""
 
 
 class Client(Protocol):
@@ -42,7 +42,7 @@ class Client(Protocol):
 
 
 class Notes(Protocol):
-    """What was behind claims before (`volumes.claim_notes`). Raises OSError."""
+    """Volumes behind claims as last read (`volumes.claim_notes`). Raises OSError."""
 
     async def keep(self, uid: str, volume: str, found: PersistentVolume) -> None: ...
     async def read(self, uid: str, volume: str) -> PersistentVolume | None: ...
@@ -62,14 +62,14 @@ class Claims:
         self._users: dict[str, set[str]] = {}
 
     async def resolve(self, pod: Pod, volume: Volume) -> VolumeRequest:
-        """What is to be mounted for a `persistentVolumeClaim` or `ephemeral` volume. Raises ClaimProblem if the claim
-        does not lead to a volume, VolumeProblem if the volume is not for this pod or node."""
+        """Returns the volume to mount for a `persistentVolumeClaim` or `ephemeral` volume. Raises ClaimProblem if the
+        claim does not lead to a volume, VolumeProblem if the volume is not for this pod or node."""
         what = f"error processing PVC {pod.metadata.namespace}/{claim_of(pod, volume)}"
         if self._client is None:
             raise ClaimProblem(f"{what}: claims need an API server, and this agent runs without one")
         try:
             found = await self._ask(self._client, pod, volume, what)
-        except _NobodyToAsk:
+        except _ServerUnreachable:
             known = await self._notes.read(pod.metadata.uid, volume.name)
             if known is None:
                 raise
@@ -85,7 +85,7 @@ class Claims:
         )
 
     def forget(self, uid: str) -> None:
-        """The pod has no volumes any more."""
+        """The pod has no volumes on this node any more."""
         for name, users in list(self._users.items()):
             users.discard(uid)
             if not users:
@@ -172,7 +172,7 @@ async def _read_volume(client: Client, claim: PersistentVolumeClaim, what: str) 
 
 
 def _failed(error: APIError, text: str) -> ClaimProblem:
-    return _NobodyToAsk(text) if is_unreachable(error) else ClaimProblem(text)
+    return _ServerUnreachable(text) if is_unreachable(error) else ClaimProblem(text)
 
 
 def _made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
@@ -189,6 +189,6 @@ def _not_owner(claim: PersistentVolumeClaim, pod: Pod) -> str:
 
 
 def _as_volume(volume: Volume, found: PersistentVolume) -> Volume:
-    """The same volume as if the pod named what is behind its claim. A local one has no such form."""
+    """The volume in the form of one that the pod has itself. A local one has no such form."""
     spec = found.spec
     return Volume(name=volume.name, host_path=spec.host_path, nfs=spec.nfs, iscsi=spec.iscsi)

@@ -1,4 +1,4 @@
-"""What volumes made of files are filled from, as they need it. The cluster's side implements it; without an API server
+"""Sources of volumes made of files, as they need them. The cluster's side implements it; without an API server
 `NoCluster` does."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Volumes that show data as files: what they have in common."""
+"""The common part of volumes that show data as files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DataVolume(ABC):
         self._volumes = volumes
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Shows the data as it is now. Raises VolumeProblem, OSError."""
+        """Writes the present data. Raises VolumeProblem, OSError."""
         return await self._volumes.show(self.name, request, self.files, in_memory=self.in_memory)
 
     async def tear_down(self, uid: str, volume: str) -> None:
@@ -31,4 +31,4 @@ class DataVolume(ABC):
 
     @abstractmethod
     async def files(self, request: VolumeRequest) -> Files:
-        """What is to be shown. Raises VolumeProblem that names all that is wrong."""
+        """Returns the files of the volume. Raises VolumeProblem with all that is wrong."""

@@ -46,7 +46,7 @@ class EmptyDir:
         self._allocatable_memory = allocatable_memory
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
-        """Makes the directory, and mounts memory on it if asked. Raises VolumeProblem, OSError."""
+        """Makes the directory, and mounts memory on it if its medium says so. Raises VolumeProblem, OSError."""
         source = request.volume.empty_dir or EmptyDirVolumeSource()
         uid, name = request.pod.metadata.uid, request.volume.name
         path = self._root.volume(uid, self.name, name)
@@ -86,7 +86,7 @@ class EmptyDir:
         _mark_ready(notes)
 
     def _mounting(self, source: EmptyDirVolumeSource, pod: Pod, path: str) -> Callable[[MountEntry | None], None]:
-        """What mounts the medium, given what is mounted there already."""
+        """Returns the call that mounts the medium, given the present mount."""
         if source.medium == _MEMORY:
             size = tmpfs_size(source, pod_limit=self._pod_memory_limit(pod), allocatable=self._allocatable_memory())
             return partial(self._mount_memory, path, size)

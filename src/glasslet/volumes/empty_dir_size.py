@@ -22,14 +22,14 @@ def tmpfs_size(source: EmptyDirVolumeSource, *, pod_limit: int, allocatable: int
 
 def page_size(medium: str, pod: Pod) -> str:
     """The page size of a HugePages medium, as the pod's requests name it (`2Mi`). Raises VolumeProblem if no container
-    asks for such pages, or several sizes are asked for and the medium names none."""
-    asked = _page_sizes(pod)
+    requests such pages, or several sizes are requested and the medium names none."""
+    requested = _page_sizes(pod)
     if medium == HUGE_PAGES:
-        if len(asked) > 1:
+        if len(requested) > 1:
             raise VolumeProblem(f"medium: {medium} can't be used if container requests multiple huge page sizes")
-        found = next(iter(asked.values()), None)
+        found = next(iter(requested.values()), None)
     else:
-        found = asked.get(_size(medium.removeprefix(f"{HUGE_PAGES}-")) or Decimal(-1))
+        found = requested.get(_size(medium.removeprefix(f"{HUGE_PAGES}-")) or Decimal(-1))
     if found is None:
         raise VolumeProblem(
             f"medium {medium}: hugePages storage requested, but there is no resource request for huge pages"

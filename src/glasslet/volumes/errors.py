@@ -1,4 +1,4 @@
-"""What stands between a pod and its volumes."""
+"""The error of pods whose volumes are not ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What volumes made of files have in common: a directory on disk or in memory, filled all at once, shown read-only."""
+"""The common part of volumes made of files: a directory on disk or in memory, filled all at once, shown read-only."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _READY = "ready"
 
 MAX_FILES = 20_000
 MAX_BYTES = 64 * 1024 * 1024
-"""What one volume may hold. The agent has it in memory while it writes it."""
+"""Bounds of one volume. The agent has it in memory while it writes it."""
 
 Collect = Callable[[VolumeRequest], Awaitable[Files]]
-"""Gathers the files of a volume. Raises VolumeProblem, SourceUnreachable where nobody could be asked."""
+"""Gathers the files of a volume. Raises VolumeProblem, SourceUnreachable while the API server does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class FileVolumes:
         self._memory = memory
 
     async def show(self, plugin: str, request: VolumeRequest, collect: Collect, *, in_memory: bool) -> MountedVolume:
-        """Makes the volume hold exactly the files that `collect` gives. Where its source cannot be asked, a volume that
+        """Makes the volume hold exactly the files of `collect`. While the API server does not answer, a volume that
         was filled before stays as it is. Raises VolumeProblem, OSError."""
         uid, name = request.pod.metadata.uid, request.volume.name
         path = self._root.volume(uid, plugin, name)
@@ -183,7 +183,7 @@ def _is_ready(path: str, notes: str, in_memory: bool) -> bool:
         return False
     try:
         own = os.stat(path).st_dev
-        # A mount has a device of its own; to ask that is cheaper than to read the mount table at every look.
+        # A mount has a device of its own: a stat is cheaper than the mount table.
         return not in_memory or own != os.stat(os.path.dirname(path)).st_dev
     except OSError:
         return False

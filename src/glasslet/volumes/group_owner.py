@@ -50,7 +50,7 @@ class GroupOwner:
                 give_to_group(path, group, passed=passed)
 
         with _Reports(partial(self._report, pod, path), lambda: done):
-            # No limit: a walk that is given up and begun anew would never come to its end.
+            # No limit: a walk that starts again after each try would never end.
             on, key = f"volume {name}: set fsGroup", volume_key(pod.metadata.uid, name)
             await self._threads.run(work, on=on, key=key, within=_ANY_TIME, place=REMOTE)
 

@@ -25,7 +25,7 @@ _OR_CREATE = "OrCreate"
 
 
 class HostPath:
-    """The plugin. It keeps nothing on disk, so there is nothing to tear down."""
+    """The plugin. It keeps nothing on disk, so tear-down does nothing."""
 
     name = "kubernetes.io/host-path"
     local = False
@@ -47,7 +47,7 @@ class HostPath:
             # The path may lie on a network file system that does not answer.
             await self._threads.run(
                 partial(check_type, path, source.type),
-                on=f"volume {name}: look at {path}",
+                on=f"volume {name}: check {path}",
                 key=volume_key(request.pod.metadata.uid, name),
                 within=WAIT_SECONDS,
                 place=REMOTE,
@@ -55,7 +55,7 @@ class HostPath:
         return MountedVolume(name=request.volume.name, path=path, read_only=request.read_only)
 
     async def tear_down(self, uid: str, volume: str) -> None:
-        """Nothing: what the node has stays."""
+        """The node's files stay."""
 
 
 def check_type(path: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""image: the files of an image, mounted by the runtime; here there is nothing to do but to say which image."""
+"""image: the files of an image, mounted by the runtime; the plugin only names the image."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class ImageVolume:
         return MountedVolume(name=request.volume.name, image=source.reference, read_only=True)
 
     async def tear_down(self, uid: str, volume: str) -> None:
-        """Nothing: the runtime unmounts it with its container."""
+        """The runtime unmounts it with its container."""

@@ -179,7 +179,7 @@ class ISCSIVolume:
 
 
 def target_of(source: ISCSIVolumeSource, volume: str) -> ISCSITarget:
-    """What is to be attached. Raises VolumeProblem for what the program would take for an option."""
+    """Returns the disk to attach. Raises VolumeProblem for text that the program would take for an option."""
     every = (source.target_portal, *source.portals)
     portals = tuple(dict.fromkeys(one if ":" in one else one + _PORT for one in every))
     base = source.iscsi_interface or "default"

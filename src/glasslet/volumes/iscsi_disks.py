@@ -1,4 +1,4 @@
-"""Where iSCSI disks are on the node, and what is noted beside them for the end: the Go kubelet's layout."""
+"""Places of iSCSI disks on the node, with a note beside each for the logout: the Go kubelet's layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Note(msgspec.Struct, rename={"portals": "Portals", "iqn": "Iqn", "lun": "
 
 
 def disk_folder(root: RootLayout, target: ISCSITarget, *, block: bool) -> str:
-    """Where the disk is mounted, or (`block`) where its users are marked."""
+    """Folder on which the disk is mounted, or (`block`) in which its users are marked."""
     folder = component(f"iface-{target.interface}", "iscsi interface")
     disk = component(f"{target.portals[0]}-{target.iqn}-lun-{target.lun}", "iscsi disk")
     return f"{_parent(root, block)}/{folder}/{disk}"
@@ -48,7 +48,7 @@ def iqn_of(folder: str) -> str:
 
 
 def session_of(folder: str) -> str:
-    """What folders of disks of the same session have in common: interface, portal and target."""
+    """The session of a disk: interface, portal and target."""
     interface, disk = folder.split("/")[-2:]
     return f"{interface}/{disk.rpartition('-lun-')[0]}"
 
@@ -60,7 +60,7 @@ def write_note(folder: str, target: ISCSITarget) -> None:
 
 
 def read_note(folder: str) -> ISCSITarget | None:
-    """What was noted, None without a note that can be read. Raises OSError."""
+    """Returns the target of the note, None without a note that can be read. Raises OSError."""
     try:
         note = msgspec.json.decode(read_regular(f"{folder}/{NOTE}", most=_MAX_NOTE), type=_Note)
         lun = int(note.lun)
@@ -75,7 +75,7 @@ def remove_note(folder: str) -> None:
 
 
 def unique_name(portal: str, iqn: str, lun: int) -> str:
-    """What the node's status calls the disk. `portal` as in the volume."""
+    """The name of the disk in the node's status. `portal` as in the volume."""
     return f"{PLUGIN}/{portal}:{iqn}:{lun}"
 
 

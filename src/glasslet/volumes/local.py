@@ -45,7 +45,7 @@ class LocalVolume:
             return await self._disk(request, source)
         directory = await self._threads.run(
             partial(self._directory, request, source),
-            on=f"volume {request.name}: look at {source.path}",
+            on=f"volume {request.name}: check {source.path}",
             # The disk is one for all pods.
             key=f"{self.name}/{request.name}",
             within=WAIT_SECONDS,
@@ -72,12 +72,12 @@ class LocalVolume:
 
     async def _disk(self, request: VolumeRequest, source: LocalVolumeSource) -> MountedVolume:
         """The device itself, for containers that want no file system."""
-        on = f"volume {request.name}: look at {source.path}"
+        on = f"volume {request.name}: check {source.path}"
         path = await self._threads.run(partial(_device, source.path), on=on, within=WAIT_SECONDS, place=REMOTE)
         return MountedVolume(name=request.volume.name, device=path, read_only=request.read_only)
 
     def _directory(self, request: VolumeRequest, source: LocalVolumeSource) -> str:
-        """What is to be bound into the pod."""
+        """Returns the directory to bind into the pod."""
         try:
             mode = os.stat(source.path).st_mode
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Brings the volumes of pods onto this node and takes them off again.
+"""Mounts the volumes of pods on this node and removes them.
 
-There is no list of what is mounted: what a pod needs is in its spec, what it has is on disk below its directory. Both
-verbs look first and do only what is missing, so a restarted agent goes on where the last one stopped.
+There is no list of mounted volumes: the pod's spec has what it needs, the disk below its directory what it has. Both
+verbs read these first and do only what is missing, so a restarted agent continues where the last one stopped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class ClaimResolver(Protocol):
-    """What is behind claims (`volumes.claims`)."""
+    """Finds the volumes behind claims (`volumes.claims`)."""
 
     async def resolve(self, pod: Pod, volume: Volume) -> VolumeRequest:
         """Raises ClaimProblem, VolumeProblem."""
@@ -90,13 +90,13 @@ class VolumeManager:
         self._claimed: dict[str, dict[str, str]] = {}
 
     def claimed(self, uid: str) -> Mapping[str, str]:
-        """Where volumes behind claims of the pod are mounted, by their names in the pod; those that are the node's own
-        files are nobody's use."""
+        """Mount points of volumes behind claims of the pod, by their names in the pod, without those that are the
+        node's own files."""
         return self._claimed.get(uid, {})
 
     async def prepare(self, pod: Pod) -> Mapping[str, MountedVolume]:
-        """Sets up every volume that a container of the pod uses, side by side; by name. Raises VolumeNotReady with what
-        is wrong of each that failed, after all have been tried."""
+        """Sets up every volume that a container of the pod uses, concurrently; returns them by name. Raises
+        VolumeNotReady with the error of each that failed, after all were tried."""
         return await self._set_up_all(pod, used_volumes(pod))
 
     async def refresh(self, pod: Pod) -> None:
@@ -107,7 +107,7 @@ class VolumeManager:
             await self._set_up_all(pod, following)
 
     async def tear_down(self, ref: PodRef) -> None:
-        """Takes everything off that the pod has here, known or found on disk; again and again is fine. Raises
+        """Removes all volumes of the pod, known ones and those found on disk; may be repeated. Raises
         VolumeNotReady while something resists."""
         uid = ref.uid
         self._account.unwanted(uid)
@@ -121,7 +121,7 @@ class VolumeManager:
             for directory in _names(parent):
                 for name in _names(f"{parent}/{directory}"):
                     if name in problems:
-                        continue  # parts of it are still shown
+                        continue  # a subPath of it is still mounted
                     try:
                         await self._take_off(uid, f"{parent}/{directory}", name)
                     except (OSError, VolumeProblem) as error:
@@ -232,13 +232,13 @@ class VolumeManager:
             with self._account.unmounting(uid, name, plugin.name):
                 await plugin.tear_down(uid, name)
             return
-        gone = await self._threads.run(
+        removed = await self._threads.run(
             partial(remove_empty, f"{directory}/{name}"),
             on=f"volume {name}: remove empty directory",
             key=volume_key(uid, name),
             within=WAIT_SECONDS,
         )
-        if not gone:
+        if not removed:
             raise VolumeProblem(f'volume "{name}" of type {kind} holds data and is not one that this node knows')
 
     async def _release_sub_paths(self, uid: str, volume: str) -> None:
@@ -251,7 +251,7 @@ class VolumeManager:
         )
 
     def _place_of(self, uid: str, directory: str) -> ThreadPlace:
-        """Where work on a volume is done, by what is on disk: only directories of this node's own are looked at."""
+        """Returns the place for work on a volume, by what is on disk: only directories of this node's own are read."""
         local = (plugin for plugin in self._plugins.values() if plugin.local)
         there = any(os.path.lexists(self._root.volume(uid, plugin.name, directory)) for plugin in local)
         return HERE if there else REMOTE
@@ -265,7 +265,7 @@ def _names(directory: str) -> list[str]:
 
 
 def words(error: Exception) -> str:
-    """What went wrong, without numbers and classes."""
+    """Returns the error's text without number and class."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -18,7 +18,7 @@ from glasslet.host.threads import HostCallStuck, Lane, ThreadPlace, Threads
 from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 
 FORCE_AFTER = 60.0
-"""Seconds until a server that does not answer is left without asking it."""
+"""Seconds until an unmount that does not end is repeated by force."""
 
 _PRIVATE = 0o750
 
@@ -78,7 +78,7 @@ class NFSVolume:
         try:
             mount_by_program(source, path, "nfs", options)
         except OSError:
-            # What is told is why it could not be mounted; what is left of the try goes with the next one.
+            # The error is that of the mount; the next try removes the rest of this one.
             with contextlib.suppress(OSError):
                 self._unmount(path)
             raise
@@ -91,7 +91,7 @@ class NFSVolume:
 
 
 def nfs_source(source: NFSVolumeSource) -> str:
-    """What mount(8) mounts. Raises VolumeProblem for what it would take for an option."""
+    """Returns the source for mount(8). Raises VolumeProblem for text that it would take for an option."""
     server = source.server
     if not server or server.startswith("-"):
         raise VolumeProblem(f"nfs server {server!r} is not a host name or address")

@@ -70,7 +70,7 @@ def _give(name: str, group: int, read_only: bool, directory: int | None) -> bool
 
 
 def _change_mode(name: str, mode: int, directory: int | None) -> None:
-    # chmod cannot be told not to follow links: go through a descriptor that is no link.
+    # chmod follows links: use a descriptor that is no link.
     descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     try:
         if not stat.S_ISLNK(os.fstat(descriptor).st_mode):

@@ -18,14 +18,14 @@ REMOTE = ThreadPlace(Lane.REMOTE)
 """Work on volumes that depend on a server or a device elsewhere, or may do so."""
 
 WAIT_SECONDS = 123.0
-"""How long one mount or unmount may take before its pod is told."""
+"""How long one mount or unmount may take until it is an error of its pod."""
 
 
 NO_OPTIONS = "mount options are not supported for this volume type"
 
 
 class VolumeProblem(Exception):
-    """This volume cannot be mounted as asked. The text is upstream's, without the volume's name. `step` is what failed,
+    """This volume cannot be mounted. The text is upstream's, without the volume's name. `step` is the failed one
     in upstream's words; `of` the volume's name, where it is not that in the pod."""
 
     def __init__(self, text: str, *, step: str = "SetUp", of: str = "") -> None:
@@ -36,7 +36,7 @@ class VolumeProblem(Exception):
 
 class VolumeRequest(Struct, frozen=True, kw_only=True):
     """One volume of one pod. `persistent`: what is behind its claim; `volume` then has that one's source.
-    `read_only`: the claim is asked for as such."""
+    `read_only`: the pod uses its claim read-only."""
 
     pod: Pod
     volume: Volume
@@ -45,7 +45,7 @@ class VolumeRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What directories and messages call it: the PersistentVolume's name, if there is one."""
+        """Its name in directories and messages: the PersistentVolume's name, if there is one."""
         return self.persistent.metadata.name if self.persistent is not None else self.volume.name
 
     @property
@@ -94,7 +94,7 @@ class Staged(Protocol):
     """A plugin that makes a volume ready once for all pods of the node."""
 
     async def stage(self, request: VolumeRequest) -> None:
-        """Before `set_up` of each pod; again and again is fine. Raises VolumeProblem or OSError."""
+        """Before `set_up` of each pod; may be repeated. Raises VolumeProblem or OSError."""
 
 
 @runtime_checkable
@@ -117,5 +117,5 @@ class MountCalls(Protocol):
 
 
 def volume_key(uid: str, volume: str) -> str:
-    """What serialises the calls about one volume of one pod."""
+    """The key that serialises calls about one volume of one pod."""
     return f"{uid}/{volume}"

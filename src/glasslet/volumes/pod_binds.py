@@ -1,4 +1,4 @@
-"""Volumes that are on the node already and are shown to a pod by a bind mount: local ones, attached disks."""
+"""Bind mounts into pods of volumes that are on the node already: local ones, attached disks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _READY = "ready"
 
 
 class PodBinds:
-    """Makes and takes off these mounts. One for all plugins."""
+    """Makes and unmounts them. One for all plugins."""
 
     def __init__(
         self, *, root: RootLayout, mounts: MountCalls, threads: Threads, groups: GroupOwner, tell: Tell
@@ -35,7 +35,7 @@ class PodBinds:
 
     async def show(self, plugin: str, request: VolumeRequest, source: str) -> MountedVolume:
         """Binds the directory `source` into the pod's folder and gives it to the pod's group, unless other pods use it
-        already. Again and again is fine; what broke off is taken up. Raises OSError."""
+        already. May be repeated; continues where an earlier try stopped. Raises OSError."""
         uid, name = request.pod.metadata.uid, request.name
         path = self._root.volume(uid, plugin, name)
         notes = self._root.volume_notes(uid, plugin, name)

@@ -1,4 +1,4 @@
-"""What can be wrong with the sources of a volume, and several problems as one."""
+"""Problems of a volume's sources, and several problems as one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ MOST_SHOWN = 50
 
 
 class SourceUnreachable(VolumeProblem):
-    """Nobody could be asked. A volume that holds files already goes on with them."""
+    """The API server does not answer. A volume that holds files keeps them."""
 
 
 def source_problem(error: APIError) -> VolumeProblem:
-    """What a failed request means for a volume."""
+    """The problem of a volume whose request failed."""
     return SourceUnreachable(error.message) if is_unreachable(error) else VolumeProblem(error.message)
 
 
 def is_unreachable(error: APIError) -> bool:
-    """Whether the API server could not be asked: there is no answer, not even a no."""
+    """Whether the API server gave no answer, not even a refusal."""
     return isinstance(error, Unavailable | Throttled | Unauthorized)
 
 

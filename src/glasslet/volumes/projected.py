@@ -31,7 +31,7 @@ _BREATHE_EVERY = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projections:
-    """What can be projected. `anchors` None: the gate ClusterTrustBundleProjection is off."""
+    """Sources of projections. `anchors` None: the gate ClusterTrustBundleProjection is off."""
 
     objects: Objects
     tokens: Tokens
@@ -116,7 +116,7 @@ class ProjectedVolume(DataVolume):
 
 
 def _private_file(path: str, data: bytes, pod: Pod, mode: int) -> Files:
-    """A file for the one user that all containers run as, or for the pod's group; for everybody where neither is said.
+    """A file for the one user that all containers run as, or for the pod's group; for all users without either.
     The group is let in later, with the rest of the volume."""
     user = common_user(pod)
     context = pod.spec.security_context

@@ -9,7 +9,7 @@ from glasslet.kubeapi.objects.tokens import TokenFor
 
 
 def token_for(source: ServiceAccountTokenProjection, pod: Pod) -> TokenFor:
-    """The token that the projection asks for, bound to the pod."""
+    """The token of a projection, bound to the pod."""
     return TokenFor(
         namespace=pod.metadata.namespace,
         service_account=pod.spec.service_account_name,
@@ -21,7 +21,7 @@ def token_for(source: ServiceAccountTokenProjection, pod: Pod) -> TokenFor:
 
 
 def common_user(pod: Pod) -> int | None:
-    """The user id that every container of the pod is told to run as; None if one is not told, or they differ."""
+    """The user id that all containers of the pod run as by their spec; None if one has none, or they differ."""
     context = pod.spec.security_context
     default = context.run_as_user if context is not None else None
     spec = pod.spec

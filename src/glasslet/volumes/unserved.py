@@ -37,7 +37,7 @@ _GATES = {"image": "ImageVolume"}
 
 
 def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> VolumeProblem:
-    """What the pod is told about a volume of a type that has no plugin."""
+    """The problem of a volume whose type has no plugin."""
     if kind == CSI:
         return _no_driver(_driver(request), request, "")
     if kind in SUCCESSORS:

@@ -1,5 +1,5 @@
-"""What is told of volumes in figures: how long operations take, how many are wanted and how many are here. What is done
-about volumes never depends on it; a new agent counts from what its pods ask for."""
+"""Metrics of volumes: durations of operations, numbers of desired and of mounted volumes. No decision depends on them;
+a new agent counts from the specs of its pods."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Uncounted:
     """Implements it."""
 
     def operation(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:
-        """Nothing."""
+        """Not counted."""
 
     def mounted(self, plugin: str, seconds_since_wanted: float) -> None:
-        """Nothing."""
+        """Not counted."""
 
 
 class _Volume:
@@ -46,7 +46,7 @@ class _Volume:
 
 class VolumeCounts:
     """Volumes by the pod's uid and their name in it, which with a claim is not that of their directory: such a volume
-    counts until all of the pod is gone."""
+    counts until the whole pod is removed."""
 
     def __init__(self, metrics: VolumeMetrics | None = None, clock: Callable[[], float] = monotonic) -> None:
         self._metrics: VolumeMetrics = metrics or Uncounted()
@@ -70,18 +70,18 @@ class VolumeCounts:
 
     @contextmanager
     def unmounting(self, uid: str, name: str, plugin: str) -> Iterator[None]:
-        """The body takes it off."""
+        """The body unmounts it."""
         with self._timed(plugin, UNMOUNT):
             yield
         self._volumes.get(uid, {}).pop(name, None)
 
     def unwanted(self, uid: str) -> None:
-        """The pod is to have none any more."""
+        """The pod is to have no volumes."""
         for volume in self._volumes.get(uid, {}).values():
             volume.wanted = False
 
     def forget(self, uid: str) -> None:
-        """The pod has none any more."""
+        """The pod has no volumes."""
         self._volumes.pop(uid, None)
 
     def counts(self) -> Mapping[tuple[str, str], int]:

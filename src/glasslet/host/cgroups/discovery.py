@@ -1,4 +1,4 @@
-"""Finds out which cgroups this machine has, and the amounts that only cgroups hand out."""
+"""Detection of the machine's cgroups, and of amounts that only cgroups hand out."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def in_hosts_pid_namespace(proc: str = "/proc") -> bool:
 
 
 def is_kernel_thread(pid: int, proc: str = "/proc") -> bool:
-    """Kernel threads have no program; a process that is gone counts as one."""
+    """Whether a process is a kernel thread, which has no program. One that ended counts as one."""
     try:
         os.readlink(f"{proc}/{pid}/exe")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Kills what is left in a cgroup: exactly what is there, nothing that took over a dead process's id."""
+"""Kills the processes that are left in a cgroup, and no process that took over a dead one's id."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _NOT_OURS_TO_KILL = frozenset((0, 1))
 
 
 def kill_processes(listed: Callable[[], set[int]]) -> tuple[int, ...]:
-    """Kills every process that `listed` tells, both before and after a handle on it was taken. Those that could not be
-    killed; empty is not yet an empty cgroup: the dead need a moment. Raises OSError if they cannot be listed."""
+    """Kills every process that `listed` returns both before and after a handle on it was opened. Returns those that
+    could not be killed. No process left is not yet an empty cgroup: the dead need a moment. Raises OSError if they
+    cannot be listed."""
     handles: dict[int, int] = {}
     left = []
     try:
@@ -20,7 +21,7 @@ def kill_processes(listed: Callable[[], set[int]]) -> tuple[int, ...]:
             try:
                 handles[pid] = os.pidfd_open(pid)
             except ProcessLookupError:
-                # It ended by itself.
+                # It ended meanwhile.
                 continue
         still = listed()
         for pid, handle in handles.items():
@@ -29,7 +30,7 @@ def kill_processes(listed: Callable[[], set[int]]) -> tuple[int, ...]:
             try:
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
             except ProcessLookupError:
-                # It ended by itself.
+                # It ended meanwhile.
                 continue
             except OSError:
                 left.append(pid)

@@ -1,4 +1,4 @@
-"""The cgroup tree of this machine: where it is mounted, and what both versions of it have in common.
+"""The cgroup tree of this machine: its mounts, and the common part of both versions.
 
 A cgroup is named by its path below the root, as in /proc/<pid>/cgroup (`/kubepods/burstable/pod<uid>`). All functions
 here may wait for the kernel (a limit below the present use reclaims memory first): call them in `HostThreads`.
@@ -17,7 +17,7 @@ from glasslet.host.mounts.table import MountTable
 UNIFIED = "/sys/fs/cgroup"
 """Where version 2 is, if the machine has only that."""
 HYBRID = "/sys/fs/cgroup/unified"
-"""Where version 2 is beside version 1, without controllers: only there to tell whose a process is."""
+"""Where version 2 is beside version 1, without controllers: only for the membership of processes."""
 
 
 class Setting(NamedTuple):
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
 
 class CgroupTree(Protocol):
-    """What version 1 and 2 can do. `name`: path of a cgroup. All but `exists` raise OSError."""
+    """The operations of versions 1 and 2. `name`: path of a cgroup. All but `exists` raise OSError."""
 
     @property
     def version(self) -> int: ...
@@ -41,13 +41,13 @@ class CgroupTree(Protocol):
         """Controllers that this machine has."""
 
     def missing(self, name: str) -> tuple[str, ...]:
-        """What is not there of a cgroup that pods need: paths, or controllers that are not switched on for it."""
+        """Returns the missing parts of a cgroup that pods need: paths, or controllers that are not enabled for it."""
 
     def exists(self, name: str) -> bool:
-        """Whether nothing is missing of it."""
+        """Whether it is complete."""
 
     def create(self, name: str) -> None:
-        """Makes it, its parents as well, where they are not there."""
+        """Makes it and its missing parents."""
 
     def write(self, name: str, settings: Iterable[Setting]) -> None:
         """Writes the settings in their order."""
@@ -57,16 +57,16 @@ class CgroupTree(Protocol):
         """Last elements of the names of the cgroups right below; none for one that is not there."""
 
     def processes(self, name: str) -> set[int]:
-        """Everything that runs in it or below; 0 stands for processes of other PID namespaces."""
+        """All processes in it or below; 0 stands for processes of other PID namespaces."""
 
     def own_processes(self, name: str) -> set[int]:
-        """What runs in it, but not below."""
+        """Processes in the cgroup itself, without those below."""
 
     def move(self, pid: int, name: str) -> None:
         """Puts a process there."""
 
     def thaw(self, name: str) -> None:
-        """Lets frozen processes go on, so that they can die."""
+        """Thaws frozen processes, so that they can be killed."""
 
     def remove(self, name: str) -> bool:
         """Removes it with everything below. False: something still runs there. Fine for one that is not there."""
@@ -132,7 +132,7 @@ def write_file(path: str, value: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFiles:
-    """How cgroups come, go and change: directories that the kernel fills and empties by itself, files that it reads."""
+    """The kernel's interface to cgroups: directories that it fills and empties, files that it reads."""
 
     make: Callable[[str], None] = os.mkdir
     remove: Callable[[str], None] = os.rmdir
@@ -209,7 +209,7 @@ def _remove_empty(path: str, kernel: KernelFiles) -> bool:
     try:
         kernel.remove(path)
     except FileNotFoundError:
-        # Removed already, which is as good.
+        # Removed already.
         return True
     except OSError as error:
         if error.errno not in _LIVES:

@@ -39,7 +39,7 @@ class CgroupV1:
         self.controllers = frozenset(mounts)
 
     def missing(self, name: str) -> tuple[str, ...]:
-        """Paths that are not there."""
+        """Missing paths."""
         return tuple(root + name for root in self._needed if not os.path.exists(root + name))
 
     def exists(self, name: str) -> bool:
@@ -91,9 +91,9 @@ class CgroupV1:
                 self._kernel.write(f"{path}/freezer.state", "THAWED")
 
     def remove(self, name: str) -> bool:
-        """From every tree; those that can go do, whatever holds the others."""
-        gone = [remove_directory(root + name, self._kernel) for root in self._roots]
-        return all(gone)
+        """From every tree; one that is in use does not keep the others."""
+        removed = [remove_directory(root + name, self._kernel) for root in self._roots]
+        return all(removed)
 
     def _root_of(self, controller: str) -> str:
         try:

@@ -19,7 +19,7 @@ from glasslet.host.cgroups.tree import (
 )
 
 _NEEDED = frozenset(("cpu", "cpuset", "memory", "hugetlb", "pids"))
-"""What pods need, as far as the machine has it."""
+"""Controllers that pods need, as far as the machine has them."""
 
 
 class CgroupV2:
@@ -94,7 +94,7 @@ class CgroupV2:
         try:
             self._kernel.make(self._path(name))
         except FileExistsError:
-            # Somebody else made it in between.
+            # Another process made it meanwhile.
             return
         except FileNotFoundError:
             self._make(os.path.dirname(name))

@@ -4,8 +4,9 @@
     <directory>/..data -> ..2026_01_02_03_04_05.123456789      the version that counts, swapped by a rename
     <directory>/user -> ..data/user                            one link for each first path element
 
-Nothing is synced to the disk: after a power failure the pods of this node start anew, and a version that differs from
-what is wanted is replaced. Source of the layout: the Go kubelet's, which programs in containers rely on to see changes.
+Files are not synced to the disk: after a power failure the pods of this node start from the beginning, and a version
+that differs from the desired one is replaced. Source of the layout: the Go kubelet's, on which programs in containers
+rely to see changes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Files = Mapping[str, FileContent]
 def write_together(
     directory: str, files: Files, *, now: datetime, finish: Callable[[str], None] = lambda version: None
 ) -> bool:
-    """Makes the directory show exactly these files; gives whether anything had to be written. `finish` gets the path of
+    """Makes the directory show exactly these files; returns whether anything was written. `finish` gets the path of
     the new version before it is shown (to set its group). Raises UnsafePath for names that lead elsewhere, OSError.
 
     A difference of modes alone is no reason to write."""
@@ -85,7 +86,7 @@ def clean(path: str) -> str:
 
 
 def _shown_version(directory: str) -> str | None:
-    """The name of the version that counts; None if there is none, or none that can be trusted."""
+    """Returns the name of the version that counts, None without one that can be trusted."""
     try:
         name = os.readlink(f"{directory}/{DATA}")
     except OSError:
@@ -122,7 +123,7 @@ def _reads_as(path: str, data: bytes) -> bool:
 
 
 def _new_version(directory: str, wanted: Files, now: datetime, finish: Callable[[str], None]) -> str:
-    """Writes a version that nobody sees yet; its name."""
+    """Writes a version that is not shown yet. Returns its name."""
     name = f"{now:..%Y_%m_%d_%H_%M_%S}.{secrets.randbelow(1 << 32)}"
     path = f"{directory}/{name}"
     os.mkdir(path)
@@ -174,7 +175,7 @@ def _link(directory: str, wanted: Iterable[str]) -> None:
 
 
 def _tidy(directory: str, wanted: Iterable[str]) -> None:
-    """Removes links to files that are gone and versions that do not count, whoever left them."""
+    """Removes links to deleted files, and versions that do not count."""
     shown = _shown_version(directory)
     visible = {path.partition("/")[0] for path in wanted}
     for name in os.listdir(directory):

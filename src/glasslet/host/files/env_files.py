@@ -26,7 +26,7 @@ class EnvFileUnusable(Exception):
 
 
 class EnvFile(Struct, frozen=True):
-    """Variables of one file, and why it is not usable from some line on ("" if all of it is). `repr` shows no value."""
+    """Variables of one file. `problem`: why it is not usable from some line on, "" if it is. `repr` shows no value."""
 
     values: Mapping[str, str] = {}
     problem: str = ""

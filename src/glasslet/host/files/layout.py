@@ -1,7 +1,7 @@
-"""Where everything of a pod is on disk: the Go kubelet's layout, so that either program finds what the other left.
+"""Places of a pod on disk: the Go kubelet's layout, so that either program finds what the other left.
 
 Every name that goes into a path comes from an API object or from a directory listing and is checked first: a component
-that could climb out of its parent is refused, whoever asks.
+that could climb out of its parent is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ MAX_FILE_NAME = 255
 
 
 class UnsafePath(OSError):
-    """A name cannot be one component of a path: nothing is touched. An OSError, because that is what whoever uses paths
-    has to expect anyway."""
+    """A name cannot be one component of a path. An OSError, because users of paths expect those anyway."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(errno.EINVAL, problem)
@@ -63,15 +62,15 @@ class RootLayout(Struct, frozen=True):
         return f"{self.volume_devices(uid)}/{escaped(plugin)}/{component(name, 'volume name')}"
 
     def plugins(self, uid: str) -> str:
-        """Parent of what volume plugins note down about a pod's volumes."""
+        """Parent of the notes of volume plugins about a pod's volumes."""
         return f"{self.pod(uid)}/plugins"
 
     def volume_notes(self, uid: str, plugin: str, name: str) -> str:
-        """Where a plugin keeps its marks about one volume (`ready`)."""
+        """A plugin's marks about one volume (`ready`)."""
         return f"{self.pod(uid)}/plugins/{escaped(plugin)}/{component(name, 'volume name')}"
 
     def shared_mount(self, plugin: str, name: str) -> str:
-        """Where a disk is mounted once for all pods. `plugin` as in `kubernetes.io/local-volume`."""
+        """The mount of a disk, one for all pods. `plugin` as in `kubernetes.io/local-volume`."""
         return f"{self.root_dir}/plugins/{plugin}/mounts/{component(name, 'volume name')}"
 
     def sub_paths(self, uid: str) -> str:
@@ -96,7 +95,7 @@ class RootLayout(Struct, frozen=True):
         return f"{self.pod(uid)}/etc-hosts"
 
     def user_namespace(self, uid: str) -> str:
-        """Which ids of the node the pod has, for a pod with a user namespace."""
+        """The file with the pod's ids, for a pod with a user namespace."""
         return f"{self.pod(uid)}/userns"
 
 

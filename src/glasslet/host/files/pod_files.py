@@ -39,7 +39,7 @@ _OF_PODS = frozenset({"volumes", "plugins", "containers", "volume-subpaths", "vo
 
 
 class LoggedInstance(Protocol):
-    """A container instance whose log is to go (`runtime.model.ObservedContainer`)."""
+    """A container instance whose log is removed (`runtime.model.ObservedContainer`)."""
 
     @property
     def id(self) -> ContainerID: ...
@@ -50,7 +50,7 @@ class LoggedInstance(Protocol):
 
 
 class PodFiles:
-    """Makes and removes them. `hostname` gives a pod's host name and domain (`podspec.hostname`)."""
+    """Makes and removes files of pods. `hostname` gives a pod's host name and domain (`podspec.hostname`)."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class PodFiles:
         self._node_hosts_file = node_hosts_file
 
     async def prepare(self, pod: Pod) -> None:
-        """Makes the pod's data directories and one log directory per container; again and again is fine."""
+        """Makes the pod's data directories and one log directory per container; may be repeated."""
         uid, ref, spec = pod.metadata.uid, pod_ref(pod), pod.spec
         for path in (self._root.pod(uid), self._root.volumes(uid), self._root.plugins(uid)):
             make_directory(path, _PRIVATE)
@@ -81,7 +81,7 @@ class PodFiles:
             make_directory(self._logs.container(ref, name), _READABLE)
 
     async def etc_hosts(self, pod: Pod, ips: tuple[str, ...]) -> str:
-        """Writes the pod's hosts file; its path, or "" for a pod that has no address yet."""
+        """Writes the pod's hosts file. Returns its path, "" for a pod without an address."""
         if not ips and not pod.spec.host_network:
             return ""
         # In a thread: its containers can write to it, and may have made it large.
@@ -103,8 +103,8 @@ class PodFiles:
         )
 
     async def termination_log(self, pod: Pod, container: Container) -> str:
-        """Makes an empty termination log for the instance that is about to be created; its path, or "" if the container
-        wants none."""
+        """Makes an empty termination log for the instance that is about to be created. Returns its path, "" if the
+        container wants none."""
         if not container.termination_message_path:
             return ""
         directory = self._root.container(pod.metadata.uid, container.name)
@@ -116,7 +116,7 @@ class PodFiles:
         return path
 
     async def termination_message(self, pod: Pod, container: Container, instance: EndedInstance) -> str:
-        """What an ended instance left as its last words, the runtime's included."""
+        """Returns the termination message of an ended instance, the runtime's words included."""
         log = ""
         if container.termination_message_path:
             directory = self._root.container(pod.metadata.uid, container.name)
@@ -125,7 +125,7 @@ class PodFiles:
         return read_last_words(log, container.termination_message_policy, instance)
 
     def last_attempt(self, ref: PodRef, container: str) -> int | None:
-        """The highest attempt that ever had a log here, None without any."""
+        """Returns the highest attempt that ever had a log here, None without any."""
         try:
             names = os.listdir(self._logs.container(ref, container))
         except FileNotFoundError:
@@ -158,12 +158,12 @@ class PodFiles:
                     os.unlink(f"{directory}/{name}")
 
     async def remove(self, ref: PodRef) -> None:
-        """Removes the pod's directories and logs. Volumes have to be torn down before: what is left of them stays, and
-        is an error that names it."""
+        """Removes the pod's directories and logs. Volumes have to be torn down before: the rest of one stays, and is
+        an error that names it."""
         await self._threads.run(lambda: self._remove(ref), on=f"remove directories of {ref} ({ref.uid})")
 
     def uids_on_disk(self) -> tuple[PodUID, ...]:
-        """Pods that have a directory here, known or not."""
+        """Returns the pods that have a directory here, known or unknown."""
         try:
             with os.scandir(self._root.pods()) as entries:
                 return tuple(PodUID(e.name) for e in entries if e.is_dir(follow_symlinks=False))
@@ -171,8 +171,8 @@ class PodFiles:
             return ()
 
     def whose(self, uid: PodUID) -> PodRef | None:
-        """Whose folder this is: the name is known where the pod has logs, "" otherwise. None for a folder with nothing
-        in it that pods' folders hold: it is not for us to take away."""
+        """Returns the pod of a folder: its name is known where it has logs, "" otherwise. None for a folder that holds
+        nothing of a pod: it is not removed."""
         try:
             inside = set(os.listdir(self._root.pod(uid)))
         except FileNotFoundError:
@@ -209,7 +209,7 @@ class PodFiles:
         self._remove_links(ref)
 
     def _remove_links(self, ref: PodRef) -> None:
-        """Links into the pod's log directory, which is gone."""
+        """Removes links into the pod's log directory, which was removed."""
         inside = self._logs.pod(ref) + "/"
         with contextlib.suppress(FileNotFoundError), os.scandir(self._logs.links_dir) as entries:
             for entry in entries:

@@ -100,7 +100,7 @@ def _is_removed(parent: int, name: str) -> bool:
     try:
         os.rmdir(name, dir_fd=parent)
     except FileNotFoundError:
-        # Another process removed it, which is as good.
+        # Another process removed it.
         return True
     return True
 
@@ -124,7 +124,7 @@ class _Removal:
             # what is mounted, which may hang.
             os.unlink(name, dir_fd=directory)
         except FileNotFoundError:
-            # Another process removed it, which is as good.
+            # Another process removed it.
             return
         except IsADirectoryError:
             if depth >= _MAX_DEPTH:

@@ -97,7 +97,7 @@ def write_atomically(path: str, data: bytes, *, mode: int = 0o600) -> None:
 
 def write_in_place(path: str, data: bytes, *, mode: int = 0o644) -> bool:
     """Rewrites a file that is bind-mounted somewhere: the inode must stay. A container may have made it of any size: no
-    more of it is read than there is to write. Returns whether anything changed. Raises NotRegularFile, OSError."""
+    more is read than there is to write. Returns whether anything changed. Raises NotRegularFile, OSError."""
     descriptor = _open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
     with open(descriptor, "r+b", buffering=0) as file:
         if data and os.fstat(descriptor).st_size == len(data) and file.read(len(data) + 1) == data:
@@ -121,7 +121,7 @@ class Absent(NamedTuple):
 
 
 class Damaged(NamedTuple):
-    """A state file that cannot be trusted, kept for a person to look at. `why` is worth a finding."""
+    """A state file that cannot be trusted and was moved aside. `why` is worth a finding."""
 
     why: str
 
@@ -150,8 +150,8 @@ def read_checked(path: str) -> Intact | Absent | Damaged:
 
 
 def move_aside(path: str) -> str:
-    """Gives a file that cannot be trusted, or whatever is in its place, another name. What became of it, in words for a
-    finding; never raises, because a file that stays is no reason not to start."""
+    """Renames a file that cannot be trusted, or anything else in its place. Returns the outcome in words for a finding;
+    never raises, because a file that stays is no reason not to start."""
     taken = f"{path}.damaged"
     for moved_to in (taken, f"{taken}-{secrets.token_hex(4)}"):
         try:

@@ -1,4 +1,4 @@
-"""One frozen value in one checked file: what of it can be trusted after a crash is read, the rest is a finding.
+"""One frozen value in one checked file. A file that is damaged or of another version is a finding.
 
 file = StateFile(path=..., kind=State, version=1, what="probe results", finding=recorder.finding)
 state = file.read()          # None: nothing there, or nothing to be trusted
@@ -15,7 +15,7 @@ from glasslet.host.files.small_files import Damaged, Intact, move_aside, read_ch
 
 
 class Versioned(Protocol):
-    """A state that says in which form it was written."""
+    """A state with the version of its form."""
 
     @property
     def version(self) -> int: ...
@@ -35,7 +35,7 @@ class StateFile(Generic[T]):
         self._finding = finding
 
     def read(self) -> T | None:
-        """What was written last."""
+        """Returns the value that was written last, None without one that can be trusted."""
         try:
             found = read_checked(self.path)
         except OSError as error:

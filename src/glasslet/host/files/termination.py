@@ -1,4 +1,4 @@
-"""The last words of a container: its termination log, or the end of its output."""
+"""The termination message of a container: its termination log, or the end of its output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAME_START_MS = 600_000
 
 
 class EndedInstance(Protocol):
-    """What is known of a container instance that ended (`runtime.model.ObservedContainer`)."""
+    """A container instance that ended (`runtime.model.ObservedContainer`)."""
 
     @property
     def attempt(self) -> int: ...
@@ -45,7 +45,7 @@ def log_name(made_at: datetime) -> str:
 
 
 def log_of(names: list[str], created_at: datetime) -> str | None:
-    """Which of the logs in a container's directory belongs to the instance created then; None if none does."""
+    """Returns the log in a container's directory of the instance created then, None if there is none."""
     created = _milliseconds(created_at)
     ages = {(created - int(name, 16)) % _TICKS: name for name in names if _is_log_name(name)}
     nearest = min(ages, default=_TICKS)
@@ -53,7 +53,7 @@ def log_of(names: list[str], created_at: datetime) -> str | None:
 
 
 def read_last_words(log: str, policy: str, ended: EndedInstance) -> str:
-    """What the API shows as message of a terminated state: the runtime's own words first, then the end of the file, or
+    """Returns the message of a terminated state: the runtime's own words first, then the end of the file, or
     of the output if the policy says so and the container failed. `log` is "" if there is no file."""
     text = _file_end(log) if log else ""
     fall_back = policy == _FALLBACK and ended.exit_code != 0 and ended.reason != _NEVER_RAN

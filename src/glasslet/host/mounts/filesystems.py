@@ -1,4 +1,4 @@
-"""Disks with file systems: what is on one, checking it, making one where there is nothing, mounting it.
+"""File systems on disks: detection, check, creation on an empty disk, mount.
 
 All of this may hang on a sick device: call it from `HostThreads` only.
 """
@@ -17,7 +17,7 @@ PARTITIONS = "unknown data, probably partitions"
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _AS_LONG_AS_IT_TAKES = 7 * 24 * 3600.0
-"""Seconds. One that is killed half-way would leave a disk in a state that nobody knows."""
+"""Seconds. A killed one would leave the disk in an unknown state."""
 _NOTHING_FOUND = 2
 _ERRORS_LEFT = 4
 _MAKE = {"ext3": ("-F", "-m0"), "ext4": ("-F", "-m0"), "xfs": ("-f",)}
@@ -67,5 +67,5 @@ def _repair(device: str) -> None:
     if ended.code == _ERRORS_LEFT:
         raise MountFailed(f"'fsck' found errors on device {device} but could not correct them: {ended.output}")
     if ended.problem:
-        # Without the program, or with errors that it did correct, the disk is mounted all the same.
+        # Without the program, or with errors that it corrected, the disk is mounted.
         _log.info("disk was not found clean", extra={"device": device, "problem": ended.problem})

@@ -48,7 +48,7 @@ class ISCSITarget(Struct, frozen=True, kw_only=True):
 
 
 class Chap(Struct, frozen=True, kw_only=True):
-    """Who the node is to the target. `repr` shows no secret."""
+    """Credentials of the node for the target. `repr` shows no secret."""
 
     discovery: bool = False
     session: bool = False
@@ -78,7 +78,7 @@ def log_in(target: ISCSITarget, chap: Chap, *, root: str = "") -> str:
 
 
 def log_out(target: ISCSITarget, *, root: str = "") -> None:
-    """Drops the disk, ends the sessions and forgets the target. Raises ISCSIFailed."""
+    """Removes the disk, ends the sessions and deletes the target's record. Raises ISCSIFailed."""
     drop_disk(target, root=root)
     for portal in target.portals:
         session = ("-m", "node", "-p", portal, "-T", target.iqn)
@@ -108,7 +108,7 @@ def _log_in_at(portal: str, target: ISCSITarget, chap: Chap) -> None:
             f"iscsi: failed to sendtargets to portal {portal} output: {found.output}, err {found.problem}"
         )
     node = ("-m", "node", "-p", portal, "-T", target.iqn, "-I", target.interface)
-    # Only the one disk is to be seen: others of the target would go without anybody being told.
+    # Only this disk is scanned for: other disks of the target could vanish unnoticed.
     _iscsiadm(*node, "-o", "update", "-n", "node.session.scan", "-v", "manual")
     if chap.session:
         _authenticate(node, _SESSION, chap, f"iscsi: failed to update iscsi node to portal {portal}")
@@ -116,7 +116,7 @@ def _log_in_at(portal: str, target: ISCSITarget, chap: Chap) -> None:
     if ended.problem and ended.code != _SESSION_EXISTS:
         _iscsiadm(*node, "-o", "delete")
         raise ISCSIFailed(f"iscsi: failed to attach disk: Error: {ended.output} ({ended.problem})")
-    # After a reboot nobody may wait for this target.
+    # A reboot must not wait for this target.
     _iscsiadm(*node, "-o", "update", "-n", "node.startup", "-v", "manual")
 
 
@@ -194,7 +194,7 @@ def _write(path: str, text: str) -> None:
         with open(path, "w", encoding="ascii") as file:
             file.write(text)
     except OSError as error:
-        _log.warning("iSCSI bus cannot be told", extra={"path": path, "error": str(error)})
+        _log.warning("iSCSI bus cannot be written to", extra={"path": path, "error": str(error)})
 
 
 def _iscsiadm(*arguments: str) -> Ended:

@@ -30,18 +30,18 @@ _SAME_IN_STATVFS = _RDONLY | _NOSUID | _NODEV | _NOEXEC | _NOATIME | _NODIRATIME
 
 
 def bind_flags(options: Iterable[str], now: int) -> int | None:
-    """The flags of a bind mount with these options, given those it has (`statvfs`): what is not asked to change is
-    kept, as a remount would drop it. None if nothing is asked to change."""
+    """Returns the flags of a bind mount with these options, given its present ones (`statvfs`): flags without an option
+    are kept, as a remount would drop them. None if no option changes a flag."""
     flags = now & _SAME_IN_STATVFS | (_RELATIME if now & _ST_RELATIME else 0)
-    asked = False
+    changes = False
     for option in options:
         if option in _SETS:
             flags |= _SETS[option]
-            asked = True
+            changes = True
         elif option in _CLEARS:
             flags &= ~_CLEARS[option]
-            asked = True
-    return flags if asked else None
+            changes = True
+    return flags if changes else None
 
 
 def joined(*groups: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Showing a part of a volume: opened element by element, so that nothing in the volume can lead out of it.
+"""Bind mounts of parts of a volume (subPath): opened element by element, so that no link in the volume leads out.
 
 A container that writes to the volume may swap any element for a link while it is being walked. Therefore each element
 is opened relative to the one before and never followed by the kernel; links are read and walked here, and what is found
@@ -31,7 +31,7 @@ class OutsideVolume(OSError):
 
 
 class BindMounts(Protocol):
-    """The part of `host.mounts` that is needed here."""
+    """Mount calls that subPath needs (`host.mounts.syscalls`)."""
 
     def table(self) -> MountTable: ...
     def bind(self, source: str, target: str) -> None: ...
@@ -40,7 +40,7 @@ class BindMounts(Protocol):
 
 def bind_sub_path(mounts: BindMounts, *, volume: str, path: str, target: str) -> None:
     """Shows `path` inside the directory `volume` at `target`; what is missing is made as directories with the volume's
-    mode. Already bound to the same thing is fine, to another is bound anew. Raises OSError."""
+    mode. An existing bind of the same thing stays, one of another is replaced. Raises OSError."""
     with open_inside(volume, path) as descriptor:
         found = os.fstat(descriptor)
         if mounts.table().at(resolved(target)) is not None:
@@ -52,8 +52,8 @@ def bind_sub_path(mounts: BindMounts, *, volume: str, path: str, target: str) ->
 
 
 def release_sub_paths(mounts: BindMounts, directory: str) -> None:
-    """Takes off every bind mount below the sub-path directory of one volume and removes the places. Only empty files
-    and directories are removed. Raises OSError."""
+    """Unmounts every bind mount below the sub-path directory of one volume and removes the mount points: empty files
+    and directories only. Raises OSError."""
     where = resolved(directory)
     for entry in mounts.table().at_or_below(where):
         mounts.unmount(entry.path)
@@ -73,7 +73,7 @@ def open_inside(volume: str, path: str) -> Iterator[int]:
 
 @contextmanager
 def open_existing_inside(volume: str, path: str) -> Iterator[int]:
-    """The same for what is there: nothing is made. FileNotFoundError for what is missing."""
+    """As `open_inside`, without making anything. FileNotFoundError for a missing element."""
     with _walk(volume, path, lambda parent, name, mode: os.open(name, _LOOK, dir_fd=parent)) as descriptor:
         yield descriptor
 

@@ -27,7 +27,7 @@ class Mounts:
         self._noswap = True
 
     def table(self) -> MountTable:
-        """What is mounted now."""
+        """Returns the mounts of now."""
         return read_mount_table()
 
     def mount_tmpfs(self, target: str, *, size: int = 0) -> None:
@@ -69,7 +69,7 @@ class Mounts:
             _mount("", target, "", _MS_BIND | _MS_REMOUNT | flags, [])
 
     def unmount(self, target: str, *, force: bool = False) -> None:
-        """Takes the topmost mount off; nothing mounted there is fine. `force`: also from a server that does not
+        """Unmounts the topmost mount; a path without one is fine. `force`: also from a server that does not
         answer."""
         try:
             call_umount(target, _UMOUNT_NOFOLLOW | (_MNT_FORCE if force else 0))

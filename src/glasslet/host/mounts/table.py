@@ -1,4 +1,4 @@
-"""What is mounted where: the kernel's table, parsed. It is read instead of the paths themselves, which may hang."""
+"""The kernel's table of mounts, parsed. It is read instead of the paths themselves, which may hang."""
 
 from __future__ import annotations
 

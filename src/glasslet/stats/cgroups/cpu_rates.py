@@ -3,7 +3,7 @@
     previous ────────── latest          rate = difference / time between them
     at most WINDOW apart; `latest` becomes `previous` once the next one comes ROLL or later
 
-A reading is only made when somebody asks, so the one before may be old: `lacks` says for which groups a second look
+A reading is only made on request, so the one before may be old: `lacks` says for which groups a second look
 after a short time is needed. Source of the value: `usageNanoCores` of the Summary API.
 """
 
@@ -40,7 +40,7 @@ class CPURates:
         self._held[group] = (previous, (at, total))
 
     def rate(self, group: str) -> int | None:
-        """Nanoseconds of CPU per second; None while that cannot be told."""
+        """Nanoseconds of CPU per second; None while it is unknown."""
         held = self._held.get(group)
         if held is None or held[0] is None:
             return None

@@ -1,4 +1,4 @@
-"""What one reading of a control group says, the same for both versions of the kernel's interface."""
+"""Figures of one reading of a cgroup, for both versions of the kernel's interface."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MemoryFigures(Struct, frozen=True, kw_only=True):
 
 
 class Transfers(Struct, frozen=True):
-    """What a group read from and wrote to one block device. `numbers`: `major:minor`; `name`: the device's, once it is
+    """Transfers of a group from and to one block device. `numbers`: `major:minor`; `name`: the device's, once it is
     known."""
 
     numbers: str
@@ -72,7 +72,7 @@ class Transfers(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a group may use, which hardly ever changes. `period` and `quota` in microseconds, memory in bytes. 0 or
+    """Limits of a group, which hardly ever change. `period` and `quota` in microseconds, memory in bytes. 0 or
     None: no limit, but swap: 0 where none may be used."""
 
     shares: int = 0
@@ -103,7 +103,7 @@ class Details(Struct, frozen=True, kw_only=True):
 
 class CgroupFigures(Struct, frozen=True, kw_only=True):
     """One group at one moment. `taken_at`: Unix time in nanoseconds; `cpu`: nanoseconds used since it was made; None
-    where its controller is not there or was not asked for."""
+    without its controller, or where it was not requested."""
 
     taken_at: int
     cpu: int | None = None

@@ -28,7 +28,7 @@ class FiguresV1:
         self._memory = folders["memory"]
         self._pids = folders["pids"]
         self._block = folders["blkio"]
-        # Without swap accounting the files are missing for every group: asking once is enough.
+        # Without swap accounting the files are missing for every group: one check is enough.
         self._swap = os.path.exists(f"{self._memory}/memory.memsw.usage_in_bytes")
         self._open = OpenFiles()
         self._limits = KeptFigures[Limits]()
@@ -41,7 +41,7 @@ class FiguresV1:
         return os.path.isdir(self._memory + group) or os.path.isdir(self._accounting + group)
 
     def made_at(self, group: str) -> float | None:
-        """Unix time at which it was made: that of a file in it that nobody writes to."""
+        """Unix time at which it was made: that of a file in it that is never written."""
         return oldest_change(f"{self._memory}{group}", "cgroup.clone_children")
 
     def read(self, group: str, parts: Part) -> CgroupFigures | None:

@@ -44,7 +44,7 @@ class FiguresV2:
         return os.path.isdir(self._root + group)
 
     def made_at(self, group: str) -> float | None:
-        """Unix time at which it was made: that of a file in it that nobody writes to."""
+        """Unix time at which it was made: that of a file in it that is never written."""
         return oldest_change(f"{self._root}{group}", "cgroup.events")
 
     def read(self, group: str, parts: Part) -> CgroupFigures | None:

@@ -14,7 +14,7 @@ _STEP = 7.0
 
 
 class KeptFigures(Generic[T]):
-    """Of the groups that were asked for lately. Not for two threads at once."""
+    """Figures of the groups that were read lately. Not for two threads at once."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -23,8 +23,8 @@ class KeptFigures(Generic[T]):
         self._spread = 0.0
 
     def get(self, group: str, read: Callable[[], T], *, as_of: object = None) -> T:
-        """What `read` said of this group, now or up to four minutes ago. `as_of`: what tells that it has changed since;
-        read again as soon as this differs."""
+        """Returns the figures of `read`, from now or up to four minutes ago. `as_of`: what tells that it has changed
+        since; read again as soon as this differs."""
         now = self._clock()
         kept = self._kept.get(group)
         if kept is not None and now < kept[0] and kept[1] == as_of:

@@ -28,7 +28,7 @@ class Folder:
         self._descriptor: int | None = None
 
     def contents(self, name: str) -> bytes:
-        """One file of it; empty if it is not there."""
+        """Content of one file; empty without the file."""
         if self._descriptor is None:
             try:
                 self._descriptor = os.open(self._path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -56,7 +56,7 @@ def contents(path: str, *, folder: int | None = None) -> bytes:
 
 
 def read_open(descriptor: int) -> bytes:
-    """An open file of the kernel from its start, as it is now; empty if it is gone."""
+    """An open file of the kernel from its start, as it is now; empty if it was removed."""
     try:
         data = os.pread(descriptor, _READ, 0)
         if len(data) < _WHOLE:

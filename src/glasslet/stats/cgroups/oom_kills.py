@@ -1,4 +1,4 @@
-"""How often processes of a group were killed for lack of memory: asked of every group only after it happened to any."""
+"""OOM kills of cgroups: read of each one only after the machine counted one more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OomKills:
         self._forgot = clock()
 
     def get(self, group: str, read: Callable[[], int]) -> int:
-        """What `read` says of this group, or said when it was asked last."""
+        """Returns the number of `read`, now or when it was read last."""
         now = self._clock()
         if now - self._looked >= _LOOK_EVERY:
             self._look(now)
@@ -40,7 +40,7 @@ class OomKills:
         _, _, rest = contents(self._vmstat).partition(_KEY)
         machine = number(rest.partition(b"\n")[0])
         if machine != self._machine or now - self._forgot >= _FORGET_EVERY:
-            # The second: groups that are gone must not be kept for ever.
+            # The second: removed groups must not be kept.
             self._kept.clear()
             self._forgot = now
         self._machine, self._looked = machine, now

@@ -1,7 +1,7 @@
 """Files of control groups that every reading needs, kept open: reading one again takes a third of opening it each time.
 
 An open one holds 5 kB of the kernel's memory, so these are only the three of each group that every answer is made of.
-A group can be removed all the same; its files say then that there is no such device.
+A group can be removed nevertheless; its files say then that there is no such device.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from glasslet.stats.cgroups.kernel_text import contents, read_open
 
 UNUSED_FOR = 90.0
-"""Seconds after which a file that nobody read is closed, the next time that anything is read."""
+"""Seconds after which an unread file is closed, with the next read of any file."""
 _MOST = 3000
 _SHARE = 4
 """One part of so many of the files that the process may have."""
@@ -43,7 +43,7 @@ class OpenFiles:
         return len(self._files)
 
     def contents(self, path: str) -> bytes:
-        """What the file says now; empty if it is not there."""
+        """Returns the present content; empty without the file."""
         with self._lock:
             now = self._clock()
             if now - self._swept >= UNUSED_FOR:
@@ -54,7 +54,7 @@ class OpenFiles:
                 if data:
                     kept.read_at = now
                     return data
-                # Gone, and perhaps made anew under the same name.
+                # Removed, and perhaps made again under the same name.
                 self._close(path)
             return self._open(path, now)
 

@@ -39,7 +39,7 @@ class ClaimUsage:
         self._known: Mapping[tuple[str, str], FilesystemFigures] = {}
 
     def figures(self) -> Mapping[tuple[str, str], FilesystemFigures]:
-        """What was measured last."""
+        """Returns the last figures."""
         return self._known
 
     async def run(self) -> None:

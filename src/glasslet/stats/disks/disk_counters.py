@@ -1,4 +1,4 @@
-"""What went to and from block devices since the machine started, from /proc/diskstats."""
+"""Transfers of block devices since the machine started, from /proc/diskstats."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ class FilesystemFigures(Struct, frozen=True, kw_only=True):
     inodes: int
     inodes_free: int
     device: int = 0
-    """`st_dev` of what was looked at: two paths with the same one share their space."""
+    """`st_dev` of the path: two paths with the same one share their space."""
 
 
 class Taken(Struct, frozen=True):
-    """What a folder takes of its file system: bytes on disk, and inodes."""
+    """Use of a file system by a folder: bytes on disk, and inodes."""
 
     bytes: int = 0
     inodes: int = 0

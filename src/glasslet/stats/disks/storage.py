@@ -1,7 +1,7 @@
-"""What is on the node's disks: its own file system, the runtime's, writable layers, container logs, hosts files.
+"""Use of the node's disks: its own file system, the runtime's, writable layers, container logs, hosts files.
 
-Asked for by the Summary API and by eviction only. The runtime measures writable layers every ten seconds by itself, so
-asking it more often gives nothing new. A part that cannot be read is left out and the rest stands.
+Read for the Summary API and for eviction only. The runtime measures writable layers every ten seconds, so more frequent
+requests give nothing new. A part that cannot be read is left out.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class PodFolders(Struct, frozen=True):
 
 
 class PodFilesTaken(Struct, frozen=True, kw_only=True):
-    """What the agent keeps on disk for a pod beside its volumes. `containers`: log files, by container; `logs`: files
-    in the pod's log folder itself."""
+    """Disk use of the agent's files for a pod, without its volumes. `containers`: log files, by container; `logs`:
+    files in the pod's log folder itself."""
 
     containers: Mapping[str, Taken] = {}
     logs: Taken = Taken()
@@ -71,7 +71,7 @@ class StorageFigures(Struct, frozen=True, kw_only=True):
 
 
 class Storage:
-    """Gives what is on disk, not older than `MAX_AGE` seconds unless told otherwise."""
+    """Figures of disks, by default not older than `MAX_AGE` seconds."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class Storage:
         self._logs = folders.logs
         self._threads = threads
         self._clock = clock
-        self._turns = OneAtATime(recorder=recorder, on="figures of disks that somebody else reads just now")
+        self._turns = OneAtATime(recorder=recorder, on="figures of disks that are being read")
         self._last: tuple[float, StorageFigures] | None = None
 
     async def read(self, targets: Sequence[PodTarget], *, max_age: float = MAX_AGE) -> StorageFigures:
-        """All of it. A pod that came since the last reading gets its figures with the next one."""
+        """Returns all figures. A pod that came since the last reading gets its figures with the next one."""
         async with self._turns:
             if self._last is not None and self._clock.monotonic() - self._last[0] < max_age:
                 return self._last[1]
@@ -124,7 +124,7 @@ class Storage:
         try:
             return {usage.id: usage for usage in await self._runtime.list_container_stats()}
         except RuntimeCallError as error:
-            logger.warning("container statistics are not to be had", extra={"error": str(error)})
+            logger.warning("container statistics cannot be read", extra={"error": str(error)})
             return {}
 
     async def _image_fs(self) -> FilesystemUsage | None:

@@ -1,7 +1,7 @@
-"""How full the volumes of pods are: measured when asked for, kept for `volumeStatsAggPeriod` to twice that.
+"""How full the volumes of pods are: measured on request, kept for `volumeStatsAggPeriod` to twice that.
 
-Each pod is measured by itself in a thread. A walk that takes long, or a dead server behind a mount, holds up nobody:
-whoever asks gets what is known, and the result is there for the next one who asks.
+Each pod is measured in a thread. A long walk, or a dead server behind a mount, delays no answer: the request gets the
+known figures, and the next request gets the result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class VolumePlace(Struct, frozen=True):
 
 
 class VolumeTaken(Struct, frozen=True, kw_only=True):
-    """One volume: its file system, and what of it is used."""
+    """One volume: its file system, and the use of it."""
 
     filesystem: FilesystemFigures
     used: Taken
@@ -59,7 +59,7 @@ Places = Callable[[Pod], Sequence[VolumePlace]]
 
 def volume_places(pod: Pod, root: RootLayout, claimed: Callable[[str], Mapping[str, str]]) -> list[VolumePlace]:
     """Volumes of a pod that can be measured: those with data of the node's own, network file systems, and what is
-    mounted for claims (`claimed`: paths by name, of a pod's uid). Host paths and images are nobody's use."""
+    mounted for claims (`claimed`: paths by name, of a pod's uid). Host paths and images are not measured."""
     found = [VolumePlace(name, path, walk=False) for name, path in claimed(pod.metadata.uid).items()]
     for volume in pod.spec.volumes:
         plugin = _plugin(volume)
@@ -78,7 +78,7 @@ def _plugin(volume: Volume) -> tuple[str, bool] | None:
 
 
 class VolumeUsage:
-    """What volumes hold, by pod and volume name. `period` in seconds; 0 or less: nothing is measured."""
+    """Use of volumes, by pod and volume name. `period` in seconds; 0 or less: nothing is measured."""
 
     def __init__(self, *, places: Places, period: float, threads: Threads, clock: Clock) -> None:
         self._places = places
@@ -90,7 +90,7 @@ class VolumeUsage:
         self._measured_now: set[PodUID] = set()
 
     async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]:
-        """What is known, after what was due has been measured, or `PATIENCE` is over."""
+        """Returns the known figures, once those that are due are measured, or after `PATIENCE`."""
         if self._period <= 0:
             return {}
         self._forget_all_but({target.ref.uid for target in targets})
@@ -120,7 +120,7 @@ class VolumeUsage:
         began = False
 
         def work() -> None:
-            # Kept by the thread itself: it may end long after nobody waits for it any more.
+            # Kept by the thread: it may end long after its caller stopped waiting.
             nonlocal began
             began = True
             try:

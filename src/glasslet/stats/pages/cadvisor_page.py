@@ -28,7 +28,7 @@ _Samples = Iterable[str]
 
 
 class MachineLabels(Struct, frozen=True, kw_only=True):
-    """What the page says about the machine itself. `device`: a block device's name by its numbers; `sandbox_image`: the
+    """Facts of the machine on the page. `device`: a block device's name by its numbers; `sandbox_image`: the
     image label of sandboxes, whose own image is not known."""
 
     machine: Machine

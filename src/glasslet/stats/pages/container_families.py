@@ -37,7 +37,7 @@ Told = list[tuple[str, T, str]]
 
 
 class Rows:
-    """All groups of a page, and those that have memory or details: told apart once, not once per metric."""
+    """All groups of a page, and those that have memory or details: separated once, not once per metric."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.all = list(rows)

@@ -32,12 +32,12 @@ def labels(**values: str) -> str:
 
 
 def label_pairs(**values: str) -> str:
-    """The same without braces."""
+    """Labels without braces."""
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items())
 
 
 def sample(labels: str, value: float, timestamp: int | None = None) -> str:
-    """What follows the name. `timestamp`: Unix time in milliseconds."""
+    """The part after the name. `timestamp`: Unix time in milliseconds."""
     return f"{labels} {value}" if timestamp is None else f"{labels} {value} {timestamp}"
 
 

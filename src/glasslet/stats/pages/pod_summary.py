@@ -31,12 +31,12 @@ from glasslet.stats.pages.summary_types import (
 from glasslet.stats.readings import ContainerReading, PodReading
 
 Rate = Callable[[str], int | None]
-"""CPU use of a group now, None while it cannot be told."""
+"""CPU use of a group now, None while it is unknown."""
 _NOTHING = PodFilesTaken()
 
 
 class PodContext(Struct, frozen=True, kw_only=True):
-    """What is known beside the reading. `storage` None: only CPU and memory are wanted. `psi`: gate KubeletPSI."""
+    """Inputs beside the reading. `storage` None: only CPU and memory are wanted. `psi`: gate KubeletPSI."""
 
     rate: Rate
     psi: bool = True
@@ -97,23 +97,25 @@ class _ContainerUse:
     def cpu(self) -> CPUStats | None:
         if self._figures is not None:
             return cpu_stats(self._figures, self._rate, psi=self._psi)
-        if self._usage is None or (told := self._usage.cpu) is None:
+        if self._usage is None or (figures := self._usage.cpu) is None:
             return None
-        return CPUStats(time=_whole(told.taken_at), usage_nano_cores=told.rate, usage_core_nano_seconds=told.total)
+        return CPUStats(
+            time=_whole(figures.taken_at), usage_nano_cores=figures.rate, usage_core_nano_seconds=figures.total
+        )
 
     def memory(self) -> MemoryStats | None:
         if self._figures is not None:
             return memory_stats(self._figures, psi=self._psi)
-        if self._usage is None or (told := self._usage.memory) is None:
+        if self._usage is None or (figures := self._usage.memory) is None:
             return None
         return MemoryStats(
-            time=_whole(told.taken_at),
-            available_bytes=told.available,
-            usage_bytes=told.usage,
-            working_set_bytes=told.working_set,
-            rss_bytes=told.rss,
-            page_faults=told.page_faults,
-            major_page_faults=told.major_page_faults,
+            time=_whole(figures.taken_at),
+            available_bytes=figures.available,
+            usage_bytes=figures.usage,
+            working_set_bytes=figures.working_set,
+            rss_bytes=figures.rss,
+            page_faults=figures.page_faults,
+            major_page_faults=figures.major_page_faults,
         )
 
 

@@ -38,8 +38,8 @@ class StatsUnavailable(Exception):
 
 
 class SummaryNode(Struct, frozen=True, kw_only=True):
-    """What does not change. `booted`, `started`: of the machine and of the agent; memory and swap in bytes; `psi`: gate
-    KubeletPSI."""
+    """Constant facts of the node. `booted`, `started`: of the machine and of the agent; memory and swap in bytes;
+    `psi`: gate KubeletPSI."""
 
     name: str
     booted: datetime | None = None
@@ -51,7 +51,7 @@ class SummaryNode(Struct, frozen=True, kw_only=True):
 
 
 class DiskFacts(Struct, frozen=True, kw_only=True):
-    """What a complete summary has beside CPU and memory."""
+    """The part of a complete summary beside CPU and memory."""
 
     storage: StorageFigures
     volumes: Mapping[PodUID, Mapping[str, VolumeTaken]]

@@ -76,7 +76,7 @@ def swap_stats(taken_at: int, memory: MemoryFigures | None) -> SwapStats | None:
 
 
 def io_stats(figures: CgroupFigures) -> IOStats:
-    """Zeros where the kernel tells no pressure."""
+    """Zeros where the kernel has no pressure figures."""
     return IOStats(time=instant(figures.taken_at), psi=psi_stats(figures.io_pressure))
 
 
@@ -103,7 +103,7 @@ def network_stats(taken_at: int, interfaces: tuple[Interface, ...]) -> NetworkSt
 
 
 def fs_stats(figures: FilesystemFigures, used: Taken | None = None) -> FsStats:
-    """A file system with what somebody takes of it; `used` None: all that is taken."""
+    """A file system with the use by one user; `used` None: by all."""
     return FsStats(
         time=instant(figures.taken_at),
         available_bytes=figures.available,

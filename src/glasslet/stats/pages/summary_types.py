@@ -67,7 +67,7 @@ class SwapStats(Object, frozen=True, kw_only=True):
 
 
 class FsStats(Object, frozen=True, kw_only=True):
-    """A file system, and what its user takes of it."""
+    """A file system, and the use by its user."""
 
     time: datetime | None
     available_bytes: int | None = None
@@ -184,7 +184,7 @@ class NodeStats(Object, frozen=True, kw_only=True):
 
 
 class Summary(Object, frozen=True, kw_only=True):
-    """All of it."""
+    """The whole answer."""
 
     node: NodeStats
     pods: tuple[PodStats, ...]
