@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glasslet.api.env import EnvFromSource, EnvVarSource
 from glasslet.podspec.downward import field_value, resource_value
 from glasslet.podspec.errors import ConfigError, container_error
-from glasslet.podspec.expansion import COST, MAX_TOTAL, TooLong, checked, expand, size, too_many
+from glasslet.podspec.expansion import COST, MAX_TEXT, MAX_TOTAL, TooLong, checked, expand, size, too_many
 from glasslet.podspec.request import ContainerRequest
 
 
@@ -15,30 +17,51 @@ def environment(request: ContainerRequest) -> dict[str, str]:
     container = request.container
     if container.env_from and not request.references_resolved:
         raise _unresolved_source(container.env_from[0], request)
-    values: dict[str, str] = {}
-    total = 0
-    for name, value in request.envs_from:
-        total += _put(values, name, value)
+    values = dict(request.envs_from)
+    total = _measured(values)
     for index, entry in enumerate(container.env):
         if entry.value or entry.value_from is None:
             total += _put(values, entry.name, entry.value, expanded=True)
         else:
             found = _resolve(entry.value_from, index, request)
             total += _put(values, entry.name, found) if found is not None else 0
-        if total > MAX_TOTAL:
-            raise container_error(f"environment{too_many()}")
+        _check_total(total)
     return values
+
+
+def _measured(values: dict[str, str]) -> int:
+    """Bytes that so many variables take. Services may be thousands, so only long ones are checked one by one."""
+    characters = sum(map(len, values)) + sum(map(len, values.values()))
+    _check_total(characters)
+    longest = max(map(len, values), default=0) + max(map(len, values.values()), default=0)
+    if longest * 4 > MAX_TEXT:
+        for name, value in values.items():
+            _checked_value(name, value)
+    text = "".join((*values, *values.values()))
+    total = size(text) + (COST + 1) * len(values)
+    _check_total(total)
+    return total
+
+
+def _check_total(total: int) -> None:
+    if total > MAX_TOTAL:
+        raise container_error(f"environment{too_many()}")
 
 
 def _put(values: dict[str, str], name: str, value: str, *, expanded: bool = False) -> int:
     """Sets a variable; returns by how many bytes the environment grew. Raises ConfigError."""
-    try:
-        value = checked(expand(value, values) if expanded else value, beside=len(name) + 1)
-    except TooLong as error:
-        raise container_error(f"environment variable {name}{error}") from None
+    value = _checked_value(name, value, values if expanded else None)
     old = values.get(name)
     values[name] = value
     return size(value) - size(old) if old is not None else size(name) + size(value) + COST + 1
+
+
+def _checked_value(name: str, value: str, values: Mapping[str, str] | None = None) -> str:
+    """The value, with references to `values` replaced, if it fits. Raises ConfigError."""
+    try:
+        return checked(value if values is None else expand(value, values), beside=len(name) + 1)
+    except TooLong as error:
+        raise container_error(f"environment variable {name}{error}") from None
 
 
 def _resolve(source: EnvVarSource, index: int, request: ContainerRequest) -> str | None:
