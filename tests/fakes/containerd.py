@@ -14,6 +14,7 @@ import ipaddress
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -397,10 +398,17 @@ def _snapshotter(folder: Path) -> str:
     return "overlayfs" if mounted.returncode == 0 else "native"
 
 
+def mounts_below(folder: Path) -> list[str]:
+    """The mount points below a folder, deepest first."""
+    # Bytes: a name may hold characters that end a line of text but not of the kernel's table.
+    lines = Path("/proc/self/mounts").read_bytes().split(b"\n")
+    points = [re.sub(rb"\\([0-7]{3})", lambda m: bytes((int(m[1], 8),)), line.split(b" ")[1]) for line in lines if line]
+    return sorted((m for m in map(os.fsdecode, points) if m.startswith(f"{folder}/")), key=len, reverse=True)
+
+
 def unmount_below(folder: Path) -> None:
     """Takes off every mount below a folder, deepest first."""
-    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), key=len, reverse=True):
+    for mount in mounts_below(folder):
         subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
 
 
