@@ -1,7 +1,7 @@
 """Restart back-off of one pod's containers. Pure: entries in, entries out.
 
 The first restart is immediate; then each waits longer, counted from the end of the newest instance. A container that
-ran longer than twice the cap since its last restart starts over. A changed image or changed resources make a fresh
+ran longer than twice the cap since its last restart starts over. A changed image or changed resources begin a new
 entry. Kept in memory only: as upstream's, a restarted agent starts over.
 """
 
@@ -65,7 +65,7 @@ def back_off_key(container: Container) -> BackOffKey:
 def held_until(
     entries: BackOffs, key: BackOffKey, finished_at: datetime, limits: BackOffLimits
 ) -> tuple[datetime, float] | None:
-    """(when a restart is allowed, the delay in seconds), or None when the container has no entry that counts."""
+    """(when a restart is allowed, the delay in seconds), or None when no entry of the container counts."""
     entry = entries.get(key)
     if entry is None or _forgiven(entry, finished_at, limits):
         return None

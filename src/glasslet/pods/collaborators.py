@@ -45,7 +45,7 @@ class Observed(Protocol):
         """Reads one container, which runs in that sandbox, if it is known. Raises RuntimeCallError."""
 
     def changing(self, uid: PodUID, *ids: str) -> AbstractContextManager[None]:
-        """While the body makes something of this pod in the runtime, or changes these ids, and reads it back."""
+        """The body creates something of this pod in the runtime, or changes these ids, and reads it back."""
 
     def subscribe(
         self, callback: Callable[[PodUID, ObservedPod | None, ObservedPod | None], None]
@@ -94,10 +94,10 @@ class PodVolumes(SubPaths, Protocol):
         """All volumes by name. Raises VolumeNotReady."""
 
     async def refresh(self, pod: Pod) -> None:
-        """Brings what changed into volumes that are mounted. Raises VolumeNotReady; then they stay as they were."""
+        """Brings changed data into mounted volumes. Raises VolumeNotReady; then they stay as they were."""
 
     async def tear_down(self, ref: PodRef) -> None:
-        """Unmounts everything of the pod; again and again is fine. Raises VolumeNotReady while something resists."""
+        """Unmounts everything of the pod; idempotent. Raises VolumeNotReady while an unmount fails."""
 
 
 class ConfigurationData(Protocol):
@@ -116,7 +116,7 @@ class ConfigurationData(Protocol):
         """Credentials for a pull, in the order in which they are to be tried."""
 
     async def plugin_credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
-        """Those of credential provider plugins, tried after the others. Asked for only when an image is pulled: it
+        """Those of credential provider plugins, tried after the others. Called only when an image is pulled: it
         starts processes."""
 
 
@@ -157,19 +157,19 @@ class Cgroups(Protocol):
     """Pod cgroups (`resources`)."""
 
     async def ensure(self, pod: Pod) -> str:
-        """Makes the pod's cgroup; the cgroup parent for its sandbox, "" where the runtime's default applies."""
+        """Creates the pod's cgroup; the cgroup parent for its sandbox, "" where the runtime's default applies."""
 
     async def widen(self, old: Pod, new: Pod) -> None:
-        """Lets the pod have as much as either says, before its containers change from one to the other. OSError."""
+        """Widens the pod's cgroup to what either needs, before its containers change from one to the other. OSError."""
 
     async def adjust(self, pod: Pod) -> None:
-        """Lets the pod have what it says now. Raises OSError."""
+        """Sets the pod's cgroup to what it says now. Raises OSError."""
 
     async def remove(self, ref: PodRef) -> None: ...
 
 
 class RuntimeHandlers(Protocol):
-    """The runtime's handlers: which one a pod runs under, and what the pod gets there (`pods.runtime_handlers`)."""
+    """The handler that a pod runs under, and the ids that it gets there (`pods.runtime_handlers`)."""
 
     async def handler(self, pod: Pod) -> str:
         """The name of the pod's handler, "" for the default one. Raises ConfigError."""

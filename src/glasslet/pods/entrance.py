@@ -108,7 +108,7 @@ class Entrance:
 
 
 def needs_admission(pod: Pod) -> bool:
-    """Whether admission decides about this pod. One that has ended or is to end only needs its worker to clear up."""
+    """Whether admission decides about this pod. One that has ended or is to end only needs its worker to clean up."""
     return pod.metadata.deletion_timestamp is None and not has_ended(pod.status)
 
 

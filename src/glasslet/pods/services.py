@@ -67,7 +67,7 @@ class PodServices:
     devices: Devices
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
     network_error: Callable[[], str | None] = lambda: None
-    """Why pods of the pod network cannot be started now. Whoever knows wakes the workers when it changes."""
+    """Why pods of the pod network cannot be started now. The workers are woken when it changes."""
     allocations: Allocations = field(default_factory=Allocations)
     memory_in_use: MemoryInUse = _untold
     cgroup_lost: Callable[[Pod], bool] = lambda pod: False

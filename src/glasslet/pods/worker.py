@@ -4,7 +4,7 @@
     deliver()   puts mail into the slot; a kill interrupts a running sync, never a running stop
 
 Everything is level-triggered. Cancelling the task stops managing the pod and leaves its containers as they are; a new
-worker for the same pod finds out from the runtime where things stand.
+worker for the same pod reads its state from the runtime.
 """
 
 from __future__ import annotations

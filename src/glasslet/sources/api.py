@@ -77,7 +77,7 @@ class APISource:
     async def run(self) -> None:
         """Runs until cancelled."""
         if self._wait_for_node is not None:
-            with self._recorder.wait(WaitKind.API_CALL, on="the node object, before pods are asked for"):
+            with self._recorder.wait(WaitKind.API_CALL, on="the node object, before pods are listed"):
                 await self._wait_for_node()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pods.run(), name="watch of pods")

@@ -1,6 +1,6 @@
 """The changes between a source's last set of pods and its new one. Pure.
 
-Updates are told apart by spec, labels, annotations (ours left out), deletion timestamp and deletion grace; a
+Updates are distinguished by spec, labels, annotations (ours left out), deletion timestamp and deletion grace; a
 status-only difference is a reconcile (behaviours.md §1).
 """
 

@@ -2,7 +2,7 @@
 
     plan(PlanInput) -> Plan
 
-One plan is one stage: a sandbox, or an init step, or the regular containers. After its actions the worker looks at the
+One plan is one stage: a sandbox, or an init step, or the regular containers. After its actions the worker reads the
 runtime again and makes the next plan, until there is nothing to do; then it rests until `next_at` or news.
 """
 

@@ -63,7 +63,7 @@ class RemoveContainer(Struct, frozen=True, kw_only=True):
 
 class StartContainer(Struct, frozen=True, kw_only=True):
     """Image, create, start, postStart. `attempt` None: no instance is known, count from the log directory. `adopt`: an
-    instance that an earlier agent created and did not get to start. `after`: when the instance before it ended."""
+    instance that an earlier agent created but did not start. `after`: when the instance before it ended."""
 
     container: Container
     role: Role

@@ -1,7 +1,7 @@
 """Starts that broke off with the agent that requested them.
 
 A runtime that loses its client in the middle of StartContainer gives up and leaves an instance that has exited without
-ever having run (containerd: exit code 128, reason StartError). To the next agent that is no failure of the container:
+ever having run (containerd: exit code 128, reason StartError). For the next agent that is no failure of the container:
 it removes the instance, and the attempt is made again under the same number.
 """
 

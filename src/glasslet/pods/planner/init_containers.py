@@ -1,7 +1,7 @@
 """The init stage: init containers one by one in spec order, each sidecar started before the next begins.
 
 The last init container that has an instance decides where to go on; instances of earlier ones may be removed. Once a
-regular container began in the sandbox of now, nothing of this runs again but sidecars.
+regular container began in the current sandbox, only sidecars run again.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _kill_unknown(given: PlanInput, container: Container, instance: ObservedCont
 
 
 def _regular_containers_began(given: PlanInput) -> bool:
-    """Those that exited count only in the sandbox of now: after a reboot everything has exited, and initialisation has
+    """Those that exited count only in the current sandbox: after a reboot everything has exited, and initialisation has
     to run again."""
     sandbox = given.observed.ready_sandbox() if given.observed else None
     for container in given.pod.spec.containers:

@@ -43,7 +43,7 @@ def _keep(given: PlanInput, draft: Draft, container: Container) -> bool:
     if not restarts(given.pod, container, instance):
         return False
     if instance is not None and instance.phase is ContainerPhase.UNKNOWN:
-        # Nobody knows whether it runs: two instances at once would be worse than a needless kill.
+        # It may run: two instances at once would be worse than a needless kill.
         message = 'Container is in "unknown" state, try killing it before restart'
         draft.do(_kill(instance, restart_grace(given.pod), message))
     start(given, draft, container, Role.REGULAR)

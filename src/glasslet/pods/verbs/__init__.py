@@ -1,1 +1,1 @@
-"""One file per thing that is done to a pod or a container: prepare, create, start, hook, kill, stop, remove."""
+"""The verbs of a pod's work, one file each: prepare, create, start, hook, kill, stop, remove."""

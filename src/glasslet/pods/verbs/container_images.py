@@ -1,4 +1,4 @@
-"""The images that a container needs before it can be made: its own, and those that it mounts as volumes."""
+"""The images that a container needs before it can be created: its own, and those that it mounts as volumes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ async def get(action: HTTPGetAction, *, host: str, port: int) -> bool:
 
 
 def hook_headers(action: HTTPGetAction) -> CIMultiDict[str]:
-    """The headers of the manifest, also those that come twice, and what of ours they leave: as for probes, an empty
+    """The headers of the manifest, also repeated ones, and the agent's own that they leave: as for probes, an empty
     User-Agent or Accept means none."""
     headers = CIMultiDict((header.name, header.value) for header in action.http_headers)
     for name, ours in (("User-Agent", USER_AGENT), ("Accept", "*/*")):

@@ -39,7 +39,7 @@ MAX_TAKEN_NAMES = 5
 
 
 class _Home(Struct, frozen=True, kw_only=True):
-    """The sandbox that the container is to live in, what it was made from, and its pod as last observed."""
+    """The sandbox that the container is to live in, its specification, and its pod as last observed."""
 
     sandbox: ObservedSandbox
     spec: SandboxSpec

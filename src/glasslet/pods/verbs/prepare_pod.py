@@ -64,7 +64,7 @@ class PodPreparer:
         memory.went_well(POD_LEVEL)
 
     async def refresh(self, memory: PodMemory) -> None:
-        """Brings what changed into the volumes of a running pod. A failure gives events and changes nothing else."""
+        """Brings changed data into the volumes of a running pod. A failure gives events and changes nothing else."""
         self._data.register(memory.pod)
         self._note_refresh(memory)
         try:

@@ -47,7 +47,7 @@ class ContainerStarter:
         self._events = report.events
 
     async def start(self, memory: PodMemory, action: StartContainer) -> None:
-        """Afterwards the container runs (or has run) and its postStart hook is through. Raises StepFailed."""
+        """Returns when the container runs (or has run) and its postStart hook has ended. Raises StepFailed."""
         with working_for(memory.ref, container=action.name):
             instance = action.adopt or await self._make(memory, action)
             if instance is None:
@@ -107,7 +107,7 @@ class ContainerStarter:
 
     def _broke_off(self, memory: PodMemory, instance: ContainerID) -> bool:
         """Whether an adopted container ended without having run: its start broke off with the last agent, a moment
-        after it was found created. What is known of the pod is then looked over as at the beginning."""
+        after it was found created. The pod is then read as at the beginning."""
         observed = self._observed.get(memory.ref.uid)
         return any(action.id == instance for action in broken_starts(observed, ()))
 
