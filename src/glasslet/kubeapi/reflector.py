@@ -28,13 +28,15 @@ from glasslet.kubeapi.decoding import UndecodableObject, updated
 from glasslet.kubeapi.errors import APIError, Gone
 from glasslet.kubeapi.pacing import pause_after
 from glasslet.kubeapi.protocols import APIClient, WatchEvent, WatchKind
-from glasslet.record.standing import FindingRecorder, StandingFindings
+from glasslet.record.standing import FindingRecorder, StandingFinding, StandingFindings
 
 logger = logging.getLogger(__name__)
 
 _BACK_OFF_MIN = 0.8
 _BACK_OFF_MAX = 30.0
 _RELIST_PAUSE = 0.1
+_NAMED = 16
+"""Undecodable objects with a finding of their own; the others are counted in one."""
 _MOST_DIGITS = 20
 """Of a resource version, which has 64 bits."""
 
@@ -80,7 +82,11 @@ class Reflector(Generic[T]):
         self._trim = trim or _whole
         self._objects: dict[Key, T] = {}
         self._undecodable: dict[Key, UndecodableObject] = {}
+        self._named: set[Key] = set()
+        """Those of the undecodable with a finding of their own."""
         self._findings: StandingFindings[Key] = StandingFindings(recorder)
+        self._unnamed = StandingFinding(recorder)
+        self._resource = path.rsplit("/", 1)[-1]
         self._version = ""
         self._expired = False
         """The last version seen is too old: a cache of the server may be older still."""
@@ -149,6 +155,7 @@ class Reflector(Generic[T]):
             self._decodable(key)
         for key, item in undecodable.items():
             self._not_decoded(key, item)
+        self._count_unnamed()
         for old in gone:
             self._on_change(ObjectChange(old, None))
         for key, new in listed.items():
@@ -175,6 +182,7 @@ class Reflector(Generic[T]):
                 raise Gone(f"WATCH {self._path}", f"event {event.resource_version} came after {self._version}")
             self._version = event.resource_version or self._version
             self._take(event.kind, key, event.object)
+            self._count_unnamed()
         return brought
 
     def _take(self, kind: WatchKind, key: Key, item: T | UndecodableObject) -> None:
@@ -205,14 +213,29 @@ class Reflector(Generic[T]):
         return updated(known, newer)
 
     def _not_decoded(self, key: Key, item: UndecodableObject) -> None:
-        self._undecodable[key] = item
-        resource = self._path.rsplit("/", 1)[-1]
+        # Labels and annotations can be large, and only these fields are read again.
+        meta = item.metadata
+        slim = ObjectMeta(
+            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
+        )
+        self._undecodable[key] = replace(item, metadata=slim, status=None)
+        if key not in self._named and len(self._named) >= _NAMED:
+            return
+        self._named.add(key)
         left = "its last known version stays" if key in self._objects else "it is left out"
-        self._findings.is_(key, f"{resource} {item}; {left}")
+        self._findings.is_(key, f"{self._resource} {item}; {left}")
 
     def _decodable(self, key: Key) -> None:
         if self._undecodable.pop(key, None) is not None:
+            self._named.discard(key)
             self._findings.over(key)
+
+    def _count_unnamed(self) -> None:
+        more = len(self._undecodable) - len(self._named)
+        if more:
+            self._unnamed.is_(f"{self._resource}: {more} more objects cannot be decoded")
+        else:
+            self._unnamed.over()
 
     def _is_known(self, key: Key, version: str) -> bool:
         """Whether this version of the object was taken already."""

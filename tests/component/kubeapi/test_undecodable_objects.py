@@ -125,6 +125,18 @@ async def test_the_finding_goes_when_a_later_list_lacks_the_pod() -> None:
 
 
 @looptime
+async def test_very_many_bad_objects_are_few_findings() -> None:
+    async with reflecting(plain("a"), *(plain(f"bad{number}", **BAD) for number in range(600))) as world:
+        assert len(world.log.findings) == 17
+        assert "pods: 584 more objects cannot be decoded" in world.log.findings
+        assert world.names() == {"a"}
+        for number in range(600):
+            world.server.remove("pods", "default", f"bad{number}")
+        await asyncio.sleep(1)
+        assert world.log.findings == []
+
+
+@looptime
 @pytest.mark.parametrize("relist", [False, True])
 async def test_a_known_pod_keeps_its_last_spec_and_takes_the_new_metadata(relist: bool) -> None:
     async with reflecting(plain("a", spec={"nodeName": "n1"})) as world:

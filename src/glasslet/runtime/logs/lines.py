@@ -1,4 +1,4 @@
-"""Log lines as runtimes write them -> what the container wrote. Pure: bytes in, bytes out.
+"""Log lines as runtimes write them -> the output of the container. Pure: bytes in, bytes out.
 
 Two forms exist. CRI: `<time> <stdout|stderr> <tag> <text>`, tag P for a part of a line that goes on, F for the rest of
 it. Docker: one JSON object a line, `log` ends in a newline where the line does. Lines in neither form are left out.
@@ -7,12 +7,12 @@ it. Docker: one JSON object a line, `log` ends in a newline where the line does.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
 from glasslet.runtime.logs.options import LogOptions, LogStream
-from glasslet.runtime.logs.stamps import StampKeys, nine_digits, sort_key
 
 _STAMP = rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)"
 _CRI_LINE = re.compile(rb"^" + _STAMP + rb" (stdout|stderr) ([^ \n]*) (.*)", re.MULTILINE)
@@ -132,3 +132,34 @@ class DockerDecoder:
         """See `Decoder`."""
         found = (_json_line(line) for line in lines.split(b"\n") if line)
         return b"".join([self._selection.show(*parts) for parts in found if parts is not None])
+
+
+_UTC_ZONES = (b"Z", b"+00:00", b"-00:00")
+
+
+def nine_digits(seconds: bytes, fraction: bytes, zone: bytes) -> bytes:
+    """`2026-01-01T00:00:00`, `12`, `Z` -> `2026-01-01T00:00:00.120000000Z`: as printed with timestamps=true."""
+    return b"%b.%b%b" % (seconds, fraction.ljust(9, b"0"), b"Z" if zone in _UTC_ZONES else zone)
+
+
+def sort_key(moment: datetime) -> bytes:
+    """A text for an aware time that compares, byte by byte, with those of `StampKeys`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() + b"000"
+
+
+class StampKeys:
+    """Log times as texts that sort like times. Neighbouring lines share their second, so the last one is kept."""
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, bytes] = (b"", b"")
+        self._utc = b""
+
+    def key(self, seconds: bytes, fraction: bytes, zone: bytes) -> bytes:
+        """Raises ValueError for a time that does not exist (month 13)."""
+        if zone in _UTC_ZONES:
+            return b"%b.%b" % (seconds, fraction.ljust(9, b"0"))
+        if self._last != (seconds, zone):
+            moment = datetime.fromisoformat((seconds + zone).decode())
+            self._utc = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+            self._last = (seconds, zone)
+        return b"%b.%b" % (self._utc, fraction.ljust(9, b"0"))
