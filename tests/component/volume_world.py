@@ -164,7 +164,7 @@ class Machine:
         """Those of a new agent."""
         root, threads, mounts = RootLayout(str(self.kubelet)), SteppingThreads(steps), SteppingMounts(steps)
 
-        def tell(*_: Any) -> None:
+        def emit(*_: Any) -> None:
             return
 
         def no_limit(_: Pod) -> int:
@@ -178,7 +178,7 @@ class Machine:
             memory=Memory(pod_limit=no_limit, allocatable=lambda: 1 << 30),
         )
         binds = PodBinds(
-            root=root, mounts=mounts, threads=threads, groups=GroupOwner(threads=threads, tell=tell), tell=tell
+            root=root, mounts=mounts, threads=threads, groups=GroupOwner(threads=threads, emit=emit), emit=emit
         )
         nothing = NoCluster()
         projections = Projections(objects=self.data, tokens=nothing, field_text=lambda item, pod: "text")

@@ -32,9 +32,9 @@ def build_volumes(
 ) -> VolumeManager:
     """`cluster` None: claims cannot be resolved."""
     root, threads, mounts = foundation.root, foundation.threads, needs.mounts
-    tell = foundation.events.pod
+    emit = foundation.events.pod
     binds = PodBinds(
-        root=root, mounts=mounts, threads=threads, groups=GroupOwner(threads=threads, tell=tell), tell=tell
+        root=root, mounts=mounts, threads=threads, groups=GroupOwner(threads=threads, emit=emit), emit=emit
     )
     local: dict[str, VolumePlugin] = {
         "emptyDir": EmptyDir(

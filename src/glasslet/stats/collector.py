@@ -35,7 +35,7 @@ class PodViews(Protocol):
 
 
 class NodeCollector:
-    """Gives readings. `rates` has the CPU use of the groups of the last one."""
+    """Makes readings. `rates` has the CPU use of the groups of the last one."""
 
     def __init__(
         self,

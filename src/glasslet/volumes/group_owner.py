@@ -22,16 +22,16 @@ _ADVICE = (
     "#configure-volume-permission-and-ownership-change-policy-for-pods"
 )
 
-Tell = Callable[[PodRef, str, str, str], None]
-"""Takes an event: pod, type, reason, message."""
+EmitEvent = Callable[[PodRef, str, str, str], None]
+"""Emits an event: pod, type, reason, message."""
 
 
 class GroupOwner:
     """Changes owners, as fsGroupChangePolicy says."""
 
-    def __init__(self, *, threads: Threads, tell: Tell) -> None:
+    def __init__(self, *, threads: Threads, emit: EmitEvent) -> None:
         self._threads = threads
-        self._tell = tell
+        self._emit = emit
 
     async def give(self, pod: Pod, name: str, path: str) -> None:
         """Gives the volume `name`, whose root is `path`, to the pod's fsGroup, if it has one. Raises OSError."""
@@ -63,7 +63,7 @@ class GroupOwner:
             if done is None
             else f"Setting volume ownership for {shown}, processed {done} files."
         )
-        self._tell(pod_ref(pod), "Warning", "VolumePermissionChangeInProgress", text)
+        self._emit(pod_ref(pod), "Warning", "VolumePermissionChangeInProgress", text)
 
 
 class _Reports:
@@ -74,11 +74,11 @@ class _Reports:
         self._count = count
 
     def __enter__(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(FIRST_REPORT, self._tell, True)
+        self._timer = asyncio.get_running_loop().call_later(FIRST_REPORT, self._next, True)
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
 
-    def _tell(self, first: bool) -> None:
+    def _next(self, first: bool) -> None:
         self._report(None if first else self._count())
-        self._timer = asyncio.get_running_loop().call_later(NEXT_REPORT, self._tell, False)
+        self._timer = asyncio.get_running_loop().call_later(NEXT_REPORT, self._next, False)

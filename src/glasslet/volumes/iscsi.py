@@ -91,7 +91,7 @@ class ISCSIVolume:
             self._coming.remove(shared)
 
     async def tear_down(self, uid: str, volume: str) -> None:
-        """Takes it off the pod, and disks that no pod uses any more off the node. Raises OSError."""
+        """Unmounts it from the pod, and detaches disks that no pod uses any more. Raises OSError."""
         await self._threads.run(
             partial(self._take_off, uid, volume),
             on=f"volume {volume}: unmount iscsi disk",

@@ -54,7 +54,7 @@ class LocalVolume:
         return await self._binds.show(self.name, request, directory)
 
     async def tear_down(self, uid: str, volume: str) -> None:
-        """Takes it off the pod, and a disk off the node with the last pod. Raises OSError."""
+        """Unmounts it from the pod, and with the last pod the disk from the node. Raises OSError."""
         await self._threads.run(
             partial(self._binds.take_off, self.name, uid, volume),
             on=f"volume {volume}: unmount local volume",

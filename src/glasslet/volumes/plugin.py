@@ -78,7 +78,7 @@ class VolumePlugin(Protocol):
         """Makes the volume ready on this node. Raises VolumeProblem or OSError."""
 
     async def tear_down(self, uid: str, volume: str) -> None:
-        """Takes the volume of that name off the pod, by what is on disk alone. Raises OSError."""
+        """Unmounts and removes the volume of that name, by what is on disk alone. Raises OSError."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.options import joined
 from glasslet.host.mounts.table import MountEntry, MountTable, resolved
 from glasslet.host.threads import Threads
-from glasslet.volumes.group_owner import GroupOwner, Tell
+from glasslet.volumes.group_owner import EmitEvent, GroupOwner
 from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeRequest, volume_key
 
 _PRIVATE = 0o750
@@ -25,13 +25,13 @@ class PodBinds:
     """Makes and unmounts them. One for all plugins."""
 
     def __init__(
-        self, *, root: RootLayout, mounts: MountCalls, threads: Threads, groups: GroupOwner, tell: Tell
+        self, *, root: RootLayout, mounts: MountCalls, threads: Threads, groups: GroupOwner, emit: EmitEvent
     ) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads
         self._groups = groups
-        self._tell = tell
+        self._emit = emit
 
     async def show(self, plugin: str, request: VolumeRequest, source: str) -> MountedVolume:
         """Binds the directory `source` into the pod's folder and gives it to the pod's group, unless other pods use it
@@ -99,4 +99,4 @@ class PodBinds:
                 f"The requested fsGroup is {group}, but the volume {name} has GID {has}. "
                 "The volume may not be shareable."
             )
-            self._tell(pod_ref(pod), "Warning", "AlreadyMountedVolume", text)
+            self._emit(pod_ref(pod), "Warning", "AlreadyMountedVolume", text)

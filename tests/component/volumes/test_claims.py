@@ -58,15 +58,15 @@ class Node:
         """Another agent on the same machine."""
         layout, threads = RootLayout(str(self.root / "kubelet")), HostThreads(recorder=WaitLog())
 
-        def tell(pod: PodRef, kind: str, reason: str, text: str) -> None:
+        def emit(pod: PodRef, kind: str, reason: str, text: str) -> None:
             self.told.append((reason, text))
 
         binds = PodBinds(
             root=layout,
             mounts=self.mounts,
             threads=threads,
-            groups=GroupOwner(threads=threads, tell=tell),
-            tell=tell,
+            groups=GroupOwner(threads=threads, emit=emit),
+            emit=emit,
         )
         return VolumeManager(
             root=layout,

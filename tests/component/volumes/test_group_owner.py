@@ -46,7 +46,7 @@ class SlowThreads:
 
 async def given(path: Path, seconds: float, **context: object) -> list[tuple[str, str]]:
     told: list[tuple[str, str]] = []
-    owner = GroupOwner(threads=SlowThreads(seconds), tell=lambda pod, kind, reason, text: told.append((reason, text)))
+    owner = GroupOwner(threads=SlowThreads(seconds), emit=lambda pod, kind, reason, text: told.append((reason, text)))
     await owner.give(pod_of({}, securityContext={"fsGroup": 4711, **context}), "data", str(path))
     return told
 

@@ -76,15 +76,15 @@ class Machine:
     def agent(self, attachment: ControllerAttachment | None = None) -> VolumeManager:
         layout, threads = RootLayout(str(self.kubelet)), HostThreads(recorder=WaitLog())
 
-        def tell(*_: Any) -> None:
+        def emit(*_: Any) -> None:
             return
 
         binds = PodBinds(
             root=layout,
             mounts=self.mounts,
             threads=threads,
-            groups=GroupOwner(threads=threads, tell=tell),
-            tell=tell,
+            groups=GroupOwner(threads=threads, emit=emit),
+            emit=emit,
         )
         plugin = ISCSIVolume(root=layout, mounts=self.mounts, threads=threads, binds=binds, objects=self.data)
         plugin.root_of_devices = str(self.root)

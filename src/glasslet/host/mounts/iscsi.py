@@ -91,7 +91,7 @@ def log_out(target: ISCSITarget, *, root: str = "") -> None:
 
 
 def drop_disk(target: ISCSITarget, *, root: str = "") -> None:
-    """Has the kernel forget the disk's devices; the sessions stay, for other disks of the target."""
+    """Removes the disk's devices from the kernel; the sessions stay, for other disks of the target."""
     for portal in target.portals:
         _delete(os.path.basename(os.path.realpath(_device(portal, target, root))), root)
 
@@ -150,7 +150,7 @@ def _make_interface(target: ISCSITarget) -> None:
 
 
 def _scan(target: ISCSITarget, root: str) -> None:
-    """Has the sessions of the target look for the disk."""
+    """Scans for the disk in the sessions of the target."""
     for name in glob.glob(f"{root}/sys/class/iscsi_session/session*/targetname"):
         with open(name, encoding="utf-8") as file:
             if file.read().strip() != target.iqn:

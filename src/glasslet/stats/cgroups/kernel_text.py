@@ -37,7 +37,7 @@ class Folder:
         return contents(name, folder=self._descriptor) if self._descriptor >= 0 else b""
 
     def close(self) -> None:
-        """Gives the folder back."""
+        """Closes the folder."""
         if self._descriptor is not None and self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = None

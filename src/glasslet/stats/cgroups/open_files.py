@@ -59,7 +59,7 @@ class OpenFiles:
             return self._open(path, now)
 
     def close(self) -> None:
-        """Gives all of them back."""
+        """Closes all files."""
         with self._lock:
             for path in list(self._files):
                 self._close(path)
