@@ -36,7 +36,6 @@ from glasslet.concurrency.services import running
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.kubeapi.reflector import ObjectChange, Reflector
-from glasslet.node.first_readiness import hasten_readiness
 from glasslet.node.initial import initial_node
 from glasslet.node.inputs import Contributions, HostFacts, NodeEvent, NodeInputs, status_event
 from glasslet.node.known_node import KnownNode
@@ -48,7 +47,7 @@ from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.addresses import host_ips
 from glasslet.node.status.compose import Composed, compose, is_ready, ready_condition
-from glasslet.node.status_loop import StatusLoop, no_reconnect
+from glasslet.node.status_loop import StatusLoop, hasten_readiness, no_reconnect
 from glasslet.runtime.model import RuntimeHandler
 
 logger = logging.getLogger(__name__)

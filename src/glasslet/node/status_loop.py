@@ -27,6 +27,17 @@ from glasslet.node.reporting import NodeReporting
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed, has_changed, is_ready, ready_condition
 
+logger = logging.getLogger(__name__)
+
+_POLL = 0.1
+"""node.fast_status_poll"""
+_GRACE = 120.0
+"""node.fast_status_grace"""
+_TRIES = 5
+_JITTER = 0.04
+_AFTER_FAILURE = 5.0
+"""Seconds at most until the next round after one whose tries all failed: an API server that is back gets it soon."""
+
 
 class ReportSchedule(Struct, frozen=True, kw_only=True):
     """Seconds of monotonic time; `reported_at` is None before the first report."""
@@ -43,14 +54,6 @@ class ReportSchedule(Struct, frozen=True, kw_only=True):
         """The schedule after a report. `draw` gives numbers in [0, 1)."""
         shift = self.interval * (draw() - 0.5) if changed or self.reported_at is None else 0.0
         return ReportSchedule(interval=self.interval, reported_at=now, shift=shift)
-
-
-logger = logging.getLogger(__name__)
-
-_TRIES = 5
-_JITTER = 0.04
-_AFTER_FAILURE = 5.0
-"""Seconds at most until the next round after one whose tries all failed: an API server that is back gets it soon."""
 
 
 async def no_reconnect() -> None:
@@ -167,3 +170,18 @@ class StatusLoop:
     @property
     def _path(self) -> str:
         return paths.node(self._settings.name)
+
+
+async def hasten_readiness(
+    *, poll: Callable[[], Awaitable[None]], is_ready: Callable[[], bool], ready: Callable[[], None]
+) -> None:
+    """Polls until `is_ready`, then calls `ready` once. Gives up after two minutes: the regular rounds go on."""
+    try:
+        async with asyncio.timeout(_GRACE):
+            while not is_ready():
+                await asyncio.sleep(_POLL)
+                await poll()
+    except TimeoutError:
+        logger.error("node not ready in time after start", extra={"seconds": _GRACE})
+        return
+    ready()
