@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from glasslet.answers.pods import TimelineRow
 from glasslet.answers.states import Milestone
-from glasslet.answers.trace import Gap, Share, Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.answers.trace import Gap, Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.glass.shares import shares_of
 from glasslet.glass.start_window import Window, created_at, find_window, first_true
 from glasslet.glass.timeline import moment, timeline
 from glasslet.record.events import OK, Decided, Event, FindingMade, FindingWithdrawn, StationSpan, Waited
@@ -24,16 +25,6 @@ from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.stations import Station, WaitKind
 
-PARTIES = ("runtime", "API", "pod", "waiting", "no agent", "glasslet")
-
-_PARTY_OF_WAIT: dict[str, int] = {
-    WaitKind.CRI_CALL: 0,
-    WaitKind.API_CALL: 1,
-    WaitKind.EXIT: 2,
-    WaitKind.HOOK: 2,
-    WaitKind.PROBE: 2,
-}
-_WAITING, _NO_AGENT, _OWN = 3, 4, 5
 _DETAILS = 8
 """Details of a row that are listed."""
 _LATER_ROWS = 2000
@@ -76,7 +67,7 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
     window = find_window(record, events, now=now)
     pieces = _pieces(record, events, window, now=now)
     waits = _waits(record, events, window, now=now)
-    shares, unnamed = _shares(pieces, waits, record, window)
+    shares, unnamed = shares_of(((piece.start, piece.end) for piece in pieces), waits, record.gaps, window)
     later, left_out = _later(record, window)
     pod = record.pod
     return TraceAnswer(
@@ -218,40 +209,6 @@ def _row_waits(waits: Iterable[Waited], window: Window) -> tuple[TraceWait, ...]
         )
         for wait in waits
     )
-
-
-def _shares(
-    pieces: list[_Piece], waits: list[Waited], record: PodRecord, window: Window
-) -> tuple[tuple[Share, ...], float]:
-    """Sweeps the window once: each instant goes to the first party that was active."""
-    marks: list[tuple[float, int, int]] = []
-
-    def add(start: float, end: float, party: int) -> None:
-        start, end = max(start, window.start), min(end, window.end)
-        if end > start:
-            marks.append((start, 1, party))
-            marks.append((end, -1, party))
-
-    for piece in pieces:
-        add(piece.start, piece.end, _OWN)
-    for wait in waits:
-        add(wait.start, wait.end, _PARTY_OF_WAIT.get(wait.kind, _WAITING))
-    for gap in record.gaps:
-        add(gap.start, gap.end, _NO_AGENT)
-    active = [0] * len(PARTIES)
-    taken = [0.0] * len(PARTIES)
-    unnamed = 0.0
-    at = window.start
-    for time, step, party in [*sorted(marks), (window.end, 0, 0)]:
-        owner = next((index for index, count in enumerate(active) if count), None)
-        if owner is None:
-            unnamed += time - at
-        else:
-            taken[owner] += time - at
-        at = time
-        active[party] += step
-    shares = tuple(Share(who=who, ms=_ms(seconds)) for who, seconds in zip(PARTIES, taken, strict=True) if seconds > 0)
-    return shares, _ms(unnamed)
 
 
 def _beside(key: tuple[str, str], spans: dict[tuple[str, str], list[tuple[float, float]]]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from glasslet.record.stations import Station, WaitKind
 logger = logging.getLogger(__name__)
 
 
-class LiveRecord(Protocol):
+class EntryRecord(Protocol):
     """The parts of `store.Record` that its entries use."""
 
     now: Callable[[], float]
@@ -38,7 +38,7 @@ class OpenWait(AbstractContextManager[None]):
     __slots__ = ("container", "kind", "noted", "on", "record", "scope", "since", "task", "until")
 
     def __init__(
-        self, record: LiveRecord, kind: WaitKind, on: str, until: datetime | None, container: str | None
+        self, record: EntryRecord, kind: WaitKind, on: str, until: datetime | None, container: str | None
     ) -> None:
         self.record = record
         self.kind = kind
@@ -93,7 +93,7 @@ class OpenStation(AbstractContextManager[None]):
 
     __slots__ = ("container", "detail", "noted", "record", "scope", "since", "station", "token")
 
-    def __init__(self, record: LiveRecord, station: Station, container: str, detail: str) -> None:
+    def __init__(self, record: EntryRecord, station: Station, container: str, detail: str) -> None:
         self.record = record
         self.station = station
         self.container = kept_name(container)
