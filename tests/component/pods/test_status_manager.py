@@ -34,7 +34,7 @@ pytestmark = pytest.mark.looptime
 EMPTY = PodRecord(pod=None)
 PENDING, RUNNING, FAILED = (PodStatus(phase=phase) for phase in ("Pending", "Running", "Failed"))
 GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}}
-"""Somebody deleted the pod."""
+"""The pod is marked for deletion."""
 
 
 class World:
@@ -71,7 +71,7 @@ class World:
         return self.server_pod().status.phase
 
     def change(self, status: Plain) -> None:
-        """Somebody else writes."""
+        """Another client writes the status."""
         self.server.change("pods", "default", "web", {"status": status})
         self.manager.changed(self.uid)
 
@@ -95,7 +95,7 @@ async def test_published_status_reaches_the_server() -> None:
 
 
 async def test_addresses_of_a_crowd_wait_for_what_comes_next_and_readiness_does_not() -> None:
-    """40 pods at once: what nobody decides by waits 2 s instead of half a second, and goes along with the rest."""
+    """40 pods at once: changes on which no controller acts wait 2 s instead of half a second, and are sent together."""
     async with managed() as world:
         pods = []
         for number in range(40):
@@ -231,7 +231,7 @@ async def test_condition_of_others_is_never_written_back() -> None:
     assert found == {"example.com/Theirs": "True", "Ready": "True"}
 
 
-async def test_change_that_nobody_decides_by_comes_along_with_the_next() -> None:
+async def test_a_change_on_which_no_controller_acts_is_sent_with_the_next() -> None:
     async with managed() as world:
         for ip in ("10.0.0.1", "10.0.0.2"):
             world.manager.publish(world.pod, replace(PENDING, pod_ip=ip))
@@ -243,7 +243,7 @@ async def test_change_that_nobody_decides_by_comes_along_with_the_next() -> None
         assert world.phase() == "Running"
 
 
-async def test_change_that_nobody_decides_by_is_told_soon_all_the_same() -> None:
+async def test_a_change_on_which_no_controller_acts_is_sent_soon() -> None:
     async with managed() as world:
         for number in range(40):
             world.manager.publish(world.pod, replace(PENDING, pod_ip=f"10.0.0.{number}"))
@@ -290,7 +290,7 @@ async def test_change_of_readiness_does_not_wait_for_the_rate_limit() -> None:
     assert urgencies == [False, True]
 
 
-async def test_finished_pod_that_nobody_deleted_stays() -> None:
+async def test_a_finished_pod_that_is_not_deleted_stays() -> None:
     async with managed() as world:
         world.manager.finish(world.pod, FAILED)
         await asyncio.sleep(60)

@@ -41,7 +41,7 @@ async def probed(probe: Probe, host: str = LOOPBACK, resolve: Resolve | None = N
 
 @asynccontextmanager
 async def saying(*answer: bytes) -> AsyncIterator[int]:
-    """A server that says this to all comers, and stays on the line until they go."""
+    """A server that sends this to every client and keeps the connection open."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.writelines(answer)
@@ -125,7 +125,7 @@ async def test_a_grpc_port_that_is_none_is_said_so(port: int) -> None:
     assert answered.error == f"invalid port number: {port}"
 
 
-async def test_an_error_that_nobody_thought_of_is_a_failure_whose_text_stays_secret() -> None:
+async def test_an_unforeseen_error_is_a_failure_whose_text_stays_secret() -> None:
     async def broken(host: str) -> tuple[str, ...]:
         raise ZeroDivisionError("s3cret")
 

@@ -89,7 +89,7 @@ async def test_a_server_without_the_health_protocol_fails() -> None:
     )
 
 
-async def test_nobody_listens() -> None:
+async def test_a_port_without_a_server_fails() -> None:
     with socket.socket() as sock:
         sock.bind((LOOPBACK, 0))
         port = sock.getsockname()[1]

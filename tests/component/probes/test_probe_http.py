@@ -121,7 +121,7 @@ async def test_proxies_of_the_node_are_not_asked(monkeypatch: pytest.MonkeyPatch
         assert (await get(server.port)).verdict is ProbeVerdict.SUCCESS
 
 
-async def test_nobody_listens() -> None:
+async def test_a_port_without_a_server_fails() -> None:
     # "connection errors and time-outs are failures"
     with socket.socket() as sock:
         sock.bind((LOOPBACK, 0))
@@ -229,7 +229,7 @@ async def test_a_redirect_may_lead_to_tls(tls: ssl.SSLContext) -> None:
 
 @pytest.fixture
 def tls(tmp_path: Path) -> ssl.SSLContext:
-    """A server's certificate that nobody has any reason to trust."""
+    """A server's certificate of an unknown authority and for another host."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*Authority("nobody").issue(tmp_path / "pair", common_name="not-this-host"))
     return context
@@ -271,7 +271,7 @@ async def test_names_are_looked_up() -> None:
         assert server.requests[0].splitlines()[1] == f"Host: app.test:{server.port}"
 
 
-async def test_a_name_that_nobody_knows_fails() -> None:
+async def test_an_unknown_name_fails() -> None:
     answer = await get(80, host="nowhere.invalid")
     assert answer.output == 'Get "http://nowhere.invalid:80/": dial tcp: lookup nowhere.invalid: no such host'
 

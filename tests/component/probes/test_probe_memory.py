@@ -1,4 +1,4 @@
-"""What outlives the agent, on a real disk."""
+"""Outcomes that outlive the agent, on a real disk."""
 
 from __future__ import annotations
 

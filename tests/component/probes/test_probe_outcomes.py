@@ -1,4 +1,4 @@
-"""What comes of probe results: statuses, restarts, events, metrics, records."""
+"""Effects of probe results: statuses, restarts, events, metrics, records."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ async def test_a_terminating_pod_stays_ready_while_its_probe_passes() -> None:
 
 
 async def test_readiness_is_told_while_the_worker_is_busy() -> None:
-    """Another container's image takes minutes: that keeps nobody from seeing who is ready."""
+    """Another container's image takes minutes: the ready one is shown meanwhile."""
     node = Node()
     async with probed_agent(FakeProbing(), node=node) as agent:
         other = container("other", image="docker.io/library/slow:1")
@@ -378,10 +378,10 @@ async def test_a_probe_that_waits_for_its_first_tick_ends_with_its_pod() -> None
         assert not [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("probe ")]
 
 
-async def test_a_probe_that_breaks_goes_on_and_hurts_nobody() -> None:
+async def test_a_probe_that_breaks_goes_on_and_hurts_no_other() -> None:
     def answer(container: str, _kind: ProbeKind, number: int) -> ProbeAnswer:
         if container == "main" and number == 1:
-            raise RuntimeError("a defect of ours")
+            raise RuntimeError("a defect of the agent")
         return PASS
 
     probing = FakeProbing(answer)

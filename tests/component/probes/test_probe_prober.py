@@ -31,14 +31,14 @@ from tests.fakes.runtime import FakeRuntime
 MAIN = container()
 
 
-async def nobody_knows(host: str) -> tuple[str, ...]:
+async def no_such_host(host: str) -> tuple[str, ...]:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
 def prober(runtime: FakeRuntime, record: Record | None = None, **settings: Any) -> Prober:
     return Prober(
         runtime=runtime,
-        resolve=nobody_knows,
+        resolve=no_such_host,
         recorder=record or Record(),
         settings=ProbeSettings(**settings),
     )
@@ -167,7 +167,7 @@ async def test_a_probe_that_cannot_be_run_says_why(probe: Probe, host: str, erro
     assert (tried.answer.verdict, tried.answer.error, tried.tries) == (ProbeVerdict.UNKNOWN, error, 3)
 
 
-# -- our own lateness: real time, because only that can pass while the loop stands still -------------------------------
+# -- the agent's own lateness: real time, because only that can pass while the loop stands still -----------------------
 
 
 @asynccontextmanager

@@ -75,7 +75,7 @@ async def test_readiness_is_probed_as_soon_as_its_container_runs() -> None:
         await asyncio.sleep(35)
         times = probing.times()
         assert times[0] - started < 0.1
-        assert gaps(times) == [10.0] * 3, "the tick starts anew with the trigger"
+        assert gaps(times) == [10.0] * 3, "ticks count from the trigger"
         assert agent.ready(one)
 
 

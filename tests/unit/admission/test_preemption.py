@@ -81,7 +81,7 @@ def test_critical_pod_without_possible_victims_is_refused() -> None:
     )
 
 
-def test_nobody_is_preempted_for_a_pod_that_could_not_run_anyway() -> None:
+def test_no_pod_is_preempted_for_one_that_could_not_run_anyway() -> None:
     # behaviours.md §14: "Other failure kinds (affinity, ports, taints) are not preempted for."
     wanted = api_pod("critical", requests={"cpu": "2"}, priority=CRITICAL, node_selector={"disk": "ssd"})
     verdict = predicates(candidate(wanted, burstable("b", "3")))
@@ -90,7 +90,7 @@ def test_nobody_is_preempted_for_a_pod_that_could_not_run_anyway() -> None:
 
 
 @pytest.mark.parametrize("priority", [None, CRITICAL - 1])
-def test_ordinary_pod_preempts_nobody(priority: int | None) -> None:
+def test_an_ordinary_pod_preempts_no_other(priority: int | None) -> None:
     verdict = predicates(candidate(burstable("w", "2", priority=priority), burstable("b", "3", priority=0)))
     assert isinstance(verdict, Rejected)
     assert verdict.reason == "OutOfcpu"

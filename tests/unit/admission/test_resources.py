@@ -78,12 +78,12 @@ def test_pod_level_request_replaces_that_of_the_containers() -> None:
 def test_largest_moment_of_init_containers_and_sidecars_counts() -> None:
     # behaviours.md §3: "Effective request of a pod = max(sum(regular)+sum(sidecars), for each init container: its
     # request + sidecars before it) + overhead"
-    def asks(cpu: str) -> ResourceRequirements:
+    def requesting(cpu: str) -> ResourceRequirements:
         return ResourceRequirements(requests=amounts(cpu=cpu))
 
     wanted = pod(
-        container(resources=asks("1")),
-        init=(sidecar(resources=asks("2")), container("setup", resources=asks("2500m"))),
+        container(resources=requesting("1")),
+        init=(sidecar(resources=requesting("2")), container("setup", resources=requesting("2500m"))),
         source="api",
     )
     assert [one.requested for one in shortages(candidate(wanted))] == [4500]

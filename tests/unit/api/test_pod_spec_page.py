@@ -1,4 +1,4 @@
-"""No field of a pod's spec is silently ignored: each has a row that says what becomes of it, and the row is true."""
+"""No field of a pod's spec is silently ignored: each has a row, and the row is true."""
 
 from __future__ import annotations
 

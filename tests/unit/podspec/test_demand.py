@@ -1,4 +1,4 @@
-"""What pods ask for, remembered."""
+"""Demands of pods, computed once."""
 
 from __future__ import annotations
 

@@ -307,8 +307,8 @@ def test_users_of_a_pod_are_mapped_when_it_asks_for_it() -> None:
     assert found.namespaces.uids == found.namespaces.gids == ids
 
 
-@pytest.mark.parametrize(("handler", "who"), [("", "runtime"), ("kata", 'RuntimeClass handler "kata"')])
-def test_users_that_cannot_be_mapped_are_refused(handler: str, who: str) -> None:
+@pytest.mark.parametrize(("handler", "subject"), [("", "runtime"), ("kata", 'RuntimeClass handler "kata"')])
+def test_users_that_cannot_be_mapped_are_refused(handler: str, subject: str) -> None:
     with pytest.raises(ConfigError) as caught:
         sandbox_security(sandbox_request(pod_of(hostUsers=False), runtime_handler=handler))
-    assert caught.value.message == f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"
+    assert caught.value.message == f"can't set `spec.hostUsers: false`, {subject} does not support user namespaces"

@@ -22,7 +22,7 @@ def trailers(**headers: str) -> bytes:
 
 
 class Wire:
-    """The other side, which says all it has to say whatever it is asked."""
+    """The other side, which sends all its frames whatever it receives."""
 
     def __init__(self, *said: bytes) -> None:
         self.said = list(said)

@@ -1,4 +1,4 @@
-"""How an HTTP answer is read."""
+"""HTTP answers: heads, bodies, broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What probes say, and what is kept of it."""
+"""Outcomes of probes, and the results that are kept."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_last_results_of_each_probe_are_kept() -> None:
     assert [one.note for one in results.last(REF)] == ["7", "8", "9", "99"]
 
 
-def test_a_pod_that_is_gone_leaves_nothing() -> None:
+def test_a_forgotten_pod_leaves_nothing() -> None:
     results = ProbeResults()
     results.begin(REF, ONE, ALL, ProbeOutcome(ready=True))
     results.add(REF, result(1))

@@ -39,11 +39,11 @@ def test_ticks_keep_their_distance_however_late_one_was_taken() -> None:
 def test_a_tick_during_a_long_probe_is_taken_right_after_it() -> None:
     began = Ticks(100.0, 1.0).passed(100.0)
     assert began.next_at() == 101.0
-    # The probe ends at 103.5: tick 1 is due, and with it 2 and 3 are gone.
+    # The probe ends at 103.5: tick 1 is due, and 2 and 3 are taken with it.
     assert began.passed(103.5).next_at() == 104.0
 
 
-def test_a_trigger_starts_the_ticks_anew() -> None:
+def test_ticks_count_from_a_trigger() -> None:
     # behaviours.md §10: "A readiness worker is triggered at once (outside its tick, which then starts anew)"
     ticks = Ticks(100.0, 10.0).passed(100.0).restarted(103.0)
     assert ticks.next_at() == 113.0

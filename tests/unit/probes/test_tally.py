@@ -1,4 +1,4 @@
-"""How results become a state."""
+"""The state of a probe from its results."""
 
 from __future__ import annotations
 

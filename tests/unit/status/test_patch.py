@@ -50,7 +50,7 @@ def test_addresses_are_replaced_not_merged() -> None:
     }
 
 
-def test_unchanged_condition_of_somebody_else_is_not_sent() -> None:
+def test_an_unchanged_foreign_condition_is_not_sent() -> None:
     foreign = PodCondition(type="acme.io/gate", status="True")
     sent = change(
         PodStatus(conditions=(foreign,)), PodStatus(conditions=(foreign, PodCondition(type="Ready", status="True")))
