@@ -33,9 +33,8 @@ from glasslet.config.loading import Loaded
 from glasslet.host.process import set_open_files, set_own_oom_score
 from glasslet.node.facts import find_host_ips
 from glasslet.record.stations import WaitKind
-from glasslet.server.startup import Startup
 from glasslet.server.transport.serving_certificate import ServingPair
-from glasslet.server.vitals import Vitals, log_check
+from glasslet.server.vitals import Startup, Vitals, log_check
 from glasslet.telemetry.logging_setup import ActiveLogging, LoggingSettings, set_up_logging
 from glasslet.version import KUBELET_VERSION
 

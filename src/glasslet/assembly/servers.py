@@ -33,9 +33,8 @@ from glasslet.server.node_pods import NodePods
 from glasslet.server.protocols import PING, HealthCheck
 from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
 from glasslet.server.sessions import RuntimeSessions
-from glasslet.server.startup import Startup
 from glasslet.server.transport.unix_socket import UnixSocketServer
-from glasslet.server.vitals import Vitals, runtime_check
+from glasslet.server.vitals import Startup, Vitals, runtime_check
 from glasslet.stats.node_stats import NodeStatistics
 from glasslet.telemetry.logging_setup import ActiveLogging
 from glasslet.telemetry.metrics.pods import PodCounts

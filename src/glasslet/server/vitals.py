@@ -1,4 +1,5 @@
-"""The checks that say whether the agent itself is well: for `/healthz`, and for the service manager's watchdog."""
+"""The checks that say whether the agent itself is well: for `/healthz`, the health port, and the service manager's
+watchdog."""
 
 from __future__ import annotations
 
@@ -28,6 +29,25 @@ class Vitals:
             if (problem := check.check()) is not None:
                 return f"{check.name}: {problem}"
         return None
+
+
+class Startup:
+    """Moves from `starting` over any number of reasons to finished. A later failure can take it back."""
+
+    def __init__(self) -> None:
+        self._reason: str | None = "the kubelet is starting"
+
+    def waiting_for(self, what: str) -> None:
+        """Names the present wait of the start (`waiting for the container runtime at /run/x.sock`)."""
+        self._reason = what
+
+    def finished(self) -> None:
+        """The agent is up."""
+        self._reason = None
+
+    def check(self) -> HealthCheck:
+        """The check `startup`."""
+        return HealthCheck("startup", lambda: self._reason)
 
 
 def log_check(problem: Callable[[], str | None]) -> HealthCheck:

@@ -4,13 +4,16 @@ authorized."""
 from __future__ import annotations
 
 import asyncio
+import zlib
 from pathlib import Path
 
 import pytest
 
+from glasslet.server import healthz
 from glasslet.server.access.authentication import TokenAuthenticator
 from glasslet.server.access.authorization import subresources
 from glasslet.server.access.users import Attributes, User
+from glasslet.server.protocols import PING
 from glasslet.server.routes import RouteSwitches
 from glasslet.server.transport.limits import ConnectionLimits
 from tests.component.server_fixture import Running, access, serving
@@ -264,3 +267,36 @@ async def test_user_names_and_paths_from_outside_stay_on_one_log_line(caplog: py
         answer = await client.ask("GET", "/pods", {"Authorization": "Bearer x"})
     assert answer.status == 403
     assert "\n" not in " ".join(record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("form", ["two lengths", "null in a field", "spaces in the target", "method in lower case"])
+async def test_refusal_of_what_is_not_http_is_short_and_quiet(form: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as running:
+        client = await running.client()
+        client.writer.write(AMBIGUOUS[form])
+        answer = await client.answer()
+    assert (answer.status, answer.body) == (400, b"400 Bad Request")
+    assert answer.headers["server"] == "kubelet"
+    assert not [record for record in caplog.records if record.exc_info or record.levelname == "ERROR"]
+
+
+async def test_request_body_is_taken_as_it_is() -> None:
+    async with serving() as running:
+        client = await running.client()
+        answer = await client.ask("PUT", "/debug/flags/v", {"Content-Encoding": "deflate"}, zlib.compress(b"4"))
+    assert (answer.status, running.node.verbosity) == (400, 0)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["//[", "http://[", "http://[::1/pods", "/%", "/%zz", "?", "http://:99999999999/pods", "http://a:b:c/pods"],
+)
+async def test_target_that_is_no_url_is_refused(target: str) -> None:
+    async with serving(limits=QUICK) as running:
+        found = await statuses(running, f"GET {target} HTTP/1.1\r\nHost: node\r\n\r\n".encode())
+    assert found in ([301], [400], [404])
+
+
+@pytest.mark.parametrize("target", ["http://[x", "http://[::1/healthz", "//[", "/%zz", "?", "*"])
+def test_health_port_answers_a_target_that_is_no_url(target: str) -> None:
+    assert healthz.answer(target, (PING,), lambda _name, _passed: None)[0] in (400, 404)

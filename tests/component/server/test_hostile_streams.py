@@ -11,6 +11,8 @@ import pytest
 from glasslet.server.transport.stream_watch import HOLD, SPDYWatch, WebSocketWatch
 from glasslet.server.transport.tunnel import ERROR_BODY_BYTES
 from tests.component.server.test_server_streams import EXEC, node
+from tests.component.server_fixture import serving
+from tests.fakes.server_sources import FakeNode, FakeStreams
 from tests.fakes.streaming_server import SPDY, SWITCH_WEBSOCKET, WEBSOCKET, spdy_data
 
 FLOOD = b"x" * (1 << 20)
@@ -145,3 +147,13 @@ def test_smallest_frames_do_not_hold_the_event_loop(watch: SPDYWatch | WebSocket
     began = time.process_time()
     assert watch.feed(chunk) == chunk
     assert time.process_time() - began < 0.25
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1/exec", "http://node:99999/exec", "http://:x/", "ftp://node/", "", "http:///exec"]
+)
+async def test_streaming_address_that_is_no_url_is_an_error_with_its_reason(url: str) -> None:
+    async with serving(FakeNode(streams=FakeStreams(url))) as running:
+        answer = await (await running.client()).ask("POST", EXEC, SPDY)
+    assert answer.status == 500
+    assert answer.text.startswith("error dialing backend: ")

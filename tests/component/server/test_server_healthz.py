@@ -12,7 +12,7 @@ import pytest
 from glasslet.server import healthz
 from glasslet.server.healthz import HealthzServer
 from glasslet.server.protocols import PING
-from glasslet.server.startup import Startup
+from glasslet.server.vitals import Startup
 from tests.fakes.http_client import Client
 
 

@@ -209,8 +209,13 @@ class ConnectionGuard(asyncio.Protocol):
         # Not isinstance: the transports of uvloop are no subclasses.
         self._transport = cast("asyncio.Transport", transport)
         if self._handshake is not None:
-            connection = transport.get_extra_info("ssl_object")
-            self.certificate = self._handshake.certificate(connection, transport.get_extra_info("peercert"))
+            connection, peer = transport.get_extra_info("ssl_object"), transport.get_extra_info("peercert")
+            try:
+                self.certificate = self._handshake.certificate(connection, peer)
+            except (KeyError, ValueError) as error:
+                log.warning("Client certificate cannot be read", extra={"source": self.source, "error": str(error)})
+                self._transport.abort()
+                return
         if self.certificate is not None:
             self._connections.places.prove(self._place)
         self._connections.add(self._inner, self)

@@ -6,10 +6,12 @@ import asyncio
 import errno
 import logging
 import socket
+from functools import partial
 
 from aiohttp import web
 
 from glasslet.server.transport.guard import AcceptedClient, ConnectionGuard, ServerConnections
+from glasslet.server.transport.http_protocol import HTTPProtocol
 from glasslet.server.transport.tally import Tally
 from glasslet.server.transport.tls import ServingTLS
 
@@ -43,6 +45,7 @@ class Listener:
         self._runner: web.AppRunner | None = None
         self._handshakes: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
+        self._unreadable = Tally(log, logging.INFO, "Request refused, it cannot be read")
         self._refused = Tally(log, logging.WARNING, "Connection refused, too many are open")
 
     @property
@@ -58,11 +61,7 @@ class Listener:
             access_log=None,
             # An answer ends when its client leaves: otherwise a followed log would be read without end.
             handler_cancellation=True,
-            keepalive_timeout=limits.idle_seconds,
             shutdown_timeout=limits.shutdown_seconds,
-            max_line_size=limits.header_bytes,
-            max_field_size=limits.header_bytes,
-            lingering_time=1.0,
         )
         await self._runner.setup()
         self._accept_from_now_on()
@@ -116,11 +115,15 @@ class Listener:
         client = AcceptedClient(sock, source, self._tls.handshake() if self._tls is not None else None)
         assert self._runner is not None
         assert self._runner.server is not None
-        guard = ConnectionGuard(self._runner.server(), self._connections, client, place)
+        inner = HTTPProtocol(self._runner.server, self._connections.limits, partial(self._not_http, source))
+        guard = ConnectionGuard(inner, self._connections, client, place)
         task = asyncio.create_task(self._shake_hands(sock, guard), name=f"connection from {source}")
         self._handshakes.add(task)
         task.add_done_callback(self._handshakes.discard)
         return True
+
+    def _not_http(self, source: str, why: BaseException | None) -> None:
+        self._unreadable.note(source=source, reason=type(why).__name__)
 
     async def _shake_hands(self, sock: socket.socket, guard: ConnectionGuard) -> None:
         """Ends with the TLS handshake; from then on the guard has the connection."""

@@ -231,10 +231,13 @@ class Tunnel:
 
 async def dial(url: str, method: str, headers: Iterable[tuple[bytes, bytes]]) -> RuntimeEnd:
     """Connects to the runtime's streaming URL and sends the client's upgrade request on. Raises RuntimeUnreachable."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise RuntimeUnreachable(f"error dialing backend: stream URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise RuntimeUnreachable(f'error dialing backend: stream URL with scheme "{parts.scheme}", allowed is http(s)')
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             _, end = await asyncio.get_running_loop().create_connection(
