@@ -78,7 +78,7 @@ def test_forced_deletion_leaves_nothing_running(controlplane: ControlPlane, clus
     wait_until(lambda: not processes(marker))
 
 
-def test_pod_made_anew_under_the_same_name_runs(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+def test_pod_created_again_under_the_same_name_runs(controlplane: ControlPlane, cluster_agent: Agent) -> None:
     controlplane.apply(api_pod("twice"))
     old = controlplane.wait_for("twice", is_ready)
     controlplane.kubectl("delete", "pod", "twice", "--grace-period=0", "--force")

@@ -176,7 +176,7 @@ async def test_a_created_container_that_does_not_start_is_replaced() -> None:
         assert node.runtime.container("main").spec.attempt == 1
 
 
-async def test_a_sandbox_name_that_nobody_shows_for_long_raises_the_attempt() -> None:
+async def test_a_sandbox_name_reserved_without_an_owner_raises_the_attempt() -> None:
     async with running_agent() as agent:
         agent.runtime.fail(Verb.RUN_POD_SANDBOX, NameReserved("RunPodSandbox", "name is reserved"), times=None)
         agent.add(pod())
@@ -186,7 +186,7 @@ async def test_a_sandbox_name_that_nobody_shows_for_long_raises_the_attempt() ->
         assert [sandbox.spec.attempt for sandbox in agent.runtime.sandboxes.values()] == [1]
 
 
-async def test_a_container_name_that_nobody_shows_for_long_raises_the_attempt() -> None:
+async def test_a_container_name_reserved_without_an_owner_raises_the_attempt() -> None:
     async with running_agent() as agent:
         taken = NameReserved("CreateContainer", "name is reserved", owner="ghost")
         agent.runtime.fail(Verb.CREATE_CONTAINER, taken, times=None)
@@ -218,7 +218,7 @@ async def test_a_sandbox_that_an_earlier_agent_asked_for_and_that_appears_late_i
 
 
 async def left_in_the_middle_of_a_start(node: Node) -> ContainerID:
-    """A created container; the runtime says that it is being started, for an agent that is gone."""
+    """A created container; the runtime reports that it is being started, for an agent that has ended."""
     async with running_agent(node) as agent:
         hang = node.runtime.hang(Verb.START_CONTAINER)
         agent.add(pod())
@@ -303,7 +303,7 @@ async def test_an_agent_cut_off_after_any_step_leaves_a_world_that_converges(tic
 
 
 class _LostAnswers(FakeRuntime):
-    """What is asked happens, but the answer to one verb never comes; `asked` is set then."""
+    """Requests take effect, but the answer to one verb never comes; `asked` is set then."""
 
     def __init__(self, verb: Verb) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""Random lives of pods: whatever happens in whatever order, nothing runs twice, nothing starts after its end was asked
-for, and in the end the world is what the sources want."""
+"""Random lives of pods: whatever happens in whatever order, no container runs twice, none starts after its end was
+requested, and in the end the world is what the sources want."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ async def _answer(request: web.Request) -> web.StreamResponse:
 
 
 async def _talk(request: web.Request) -> web.StreamResponse:
-    """Says something until nobody listens any more."""
+    """Sends bytes until the client closes."""
     answer = web.StreamResponse()
     await answer.prepare(request)
     while True:

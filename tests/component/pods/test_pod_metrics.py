@@ -87,7 +87,7 @@ async def test_the_teardown_is_counted_too() -> None:
         assert found['kubelet_pod_worker_duration_seconds_count{operation_type="terminated"}'] == 1
 
 
-async def test_a_pod_nobody_wants_is_counted_as_orphan() -> None:
+async def test_a_pod_that_no_source_wants_is_counted_as_orphan() -> None:
     node = Node()
     async with running_agent(node) as agent:
         agent.add(pod())

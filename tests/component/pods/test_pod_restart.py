@@ -136,7 +136,7 @@ async def test_sidecars_are_stopped_once_the_regular_containers_are_done() -> No
         assert len(agent.runtime.instances("side")) == 1
 
 
-async def test_a_dead_sandbox_is_made_anew_and_init_runs_again() -> None:
+async def test_a_dead_sandbox_is_created_again_and_init_runs_again() -> None:
     # behaviours.md §2: "Event SandboxChanged when an older sandbox existed. The old pod is killed first and all init
     # container instances are removed with their logs."
     async with running_agent() as agent:

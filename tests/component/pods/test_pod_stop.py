@@ -382,7 +382,7 @@ async def test_a_pod_deleted_before_it_ever_ran_here_is_only_cleaned_up() -> Non
 
 
 async def test_remains_of_a_crowd_are_removed_two_at_a_time() -> None:
-    """Nobody waits for that, and the runtime has better things to do: pods that are still to be stopped."""
+    """Removals can wait: the runtime has other pods to stop."""
     async with running_agent() as agent:
         uids = await crowd(agent, 6)
         agent.runtime.latency[Verb.REMOVE_POD_SANDBOX] = 1.0

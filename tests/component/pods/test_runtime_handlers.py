@@ -56,7 +56,7 @@ async def test_the_handler_of_the_class_is_asked_of_the_runtime() -> None:
         assert server.count("GET", "runtimeclasses") == 1
 
 
-async def test_pods_without_a_class_ask_nobody() -> None:
+async def test_pods_without_a_class_need_no_request() -> None:
     server = FakeAPIServer()
     async with running_agent(node_with(server)) as agent:
         agent.add(pod())

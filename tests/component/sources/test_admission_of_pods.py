@@ -178,7 +178,7 @@ async def test_pods_that_come_together_share_the_room() -> None:
         assert agent.events.reasons().count("OutOfcpu") == 1
 
 
-async def test_critical_pod_does_not_wait_for_ever_for_a_victim_that_resists() -> None:
+async def test_critical_pod_does_not_wait_endlessly_for_a_victim_that_resists() -> None:
     # behaviours.md §4: "Kill by eviction and preemption waits grace x 1.5, at least 10 s, then event
     # ExceededGracePeriod."
     server = FakeAPIServer()

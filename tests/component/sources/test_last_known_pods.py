@@ -32,7 +32,7 @@ async def left_ready(server: FakeAPIServer, node: Node, memory: str, *names: str
     server.down = True
 
 
-async def test_without_a_memory_nobody_looks_after_the_pods_until_the_server_is_back() -> None:
+async def test_without_a_memory_the_pods_are_not_managed_until_the_server_is_back() -> None:
     server, node = FakeAPIServer(), Node()
     await left_ready(server, node, "", "web")
     async with running(server, node) as agent:
@@ -41,7 +41,7 @@ async def test_without_a_memory_nobody_looks_after_the_pods_until_the_server_is_
         assert node.runtime.running() == ["main"]
 
 
-async def test_recalled_pods_are_adopted_and_no_container_is_made_anew(memory: str) -> None:
+async def test_recalled_pods_are_adopted_and_no_container_is_created_again(memory: str) -> None:
     server, node = FakeAPIServer(), Node()
     await left_ready(server, node, memory, "one", "two")
     before = dict(node.runtime.containers)

@@ -122,7 +122,7 @@ async def test_changed_static_pod_gets_a_new_mirror_when_the_old_pod_has_ended()
 
 
 async def test_replaced_static_pod_counts_as_ending_before_its_worker_has_looked() -> None:
-    """Else whoever looks at mirrors first would take the old one for unwanted, and the pod still runs."""
+    """Otherwise the old mirror would count as left over, while the pod still runs."""
     async with running(FakeAPIServer(), static=[static()]) as agent:
         await agent.until_ready(NAME)
         assert agent.census.ending() == []
@@ -143,7 +143,7 @@ async def test_mirror_that_an_earlier_agent_made_is_kept() -> None:
         assert mirror(agent)["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-async def test_mirror_of_a_pod_that_nobody_wants_is_removed_once_all_sources_have_told() -> None:
+async def test_mirror_of_an_unwanted_pod_is_removed_once_all_sources_have_reported() -> None:
     server, node = FakeAPIServer(), Node()
     async with running(server, node, static=[static()]) as agent:
         await agent.until_ready(NAME)
@@ -183,7 +183,7 @@ async def test_mirror_waits_for_the_node() -> None:
 
 
 async def test_mirror_shows_the_pod_and_not_the_status_of_another_object() -> None:
-    """Somebody's own pod of that name is neither touched nor taken for the mirror."""
+    """Another pod of that name is neither touched nor taken for the mirror."""
     server = FakeAPIServer()
     own = {"metadata": {"name": NAME, "namespace": "default"}, "spec": {"nodeName": "n2", "containers": []}}
     server.put("pods", own)

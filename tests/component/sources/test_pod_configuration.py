@@ -100,7 +100,7 @@ def _plain(one: Container) -> dict[str, Any]:
 
 
 def envs(agent: Agent, name: str = "main") -> dict[str, str]:
-    """The environment that the runtime was asked for."""
+    """The environment in the request to the runtime."""
     (made,) = [c.spec for c in agent.runtime.containers.values() if c.spec.name == name]
     return dict(made.envs)
 

@@ -209,7 +209,7 @@ async def test_an_immutable_object_is_kept_without_a_watch() -> None:
 
 
 # "an unused watch stops after 5 x syncFrequency (at least 1 min)"
-async def test_a_watch_that_nobody_reads_ends_and_begins_again_with_the_next_read() -> None:
+async def test_a_watch_without_readers_ends_and_begins_again_with_the_next_read() -> None:
     node = Node()
     node.server.put("secrets", secret("db", key="1"))
     async with node.running():

@@ -1,4 +1,4 @@
-"""The file source on a real folder: the kernel tells it of changes. Real time, since inotify knows no other."""
+"""The file source on a real folder: the kernel reports changes. Real time, since inotify knows no other."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def test_without_inotify_changes_are_found_from_time_to_time(tmp_path: Pat
 async def test_a_periodic_look_finds_what_the_kernel_did_not_tell(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The target of a link changes in a folder that nobody watches."""
+    """The target of a link changes in a folder that is not watched."""
     target = write(tmp_path_factory.mktemp("elsewhere"))
     (tmp_path / "web.yaml").symlink_to(target)
     async for source in started(Source(tmp_path, check_seconds=0.05)):

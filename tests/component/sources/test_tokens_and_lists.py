@@ -138,7 +138,7 @@ async def test_services_are_waited_for_once_and_followed() -> None:
         assert {one.metadata.name for one in services.known() or ()} == {"web", "db"}
 
 
-async def test_services_that_cannot_be_listed_do_not_hold_a_pod_for_ever() -> None:
+async def test_services_that_cannot_be_listed_do_not_hold_a_pod_endlessly() -> None:
     server = FakeAPIServer()
     server.down = True
     services = Services(client=server, recorder=WaitLog())

@@ -1,4 +1,4 @@
-"""A container was started, but nobody can read what became of it: nothing is made for the pod until somebody can."""
+"""A container was started, but its state cannot be read: nothing is created for the pod until it can."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_a_container_whose_start_could_not_be_read_back_is_not_started_aga
         for verb in READS:
             node.runtime.fail(verb, RuntimeUnavailable(verb, "as the test says"), times=None)
         await agent.until_running("main")
-        # Its log is there now: a blind start would take the next attempt, whose name nobody has.
+        # Its log is there now: a blind start would take the next attempt, whose name is free.
         node.files.logged["main"] = 0
         await asyncio.sleep(120)
         assert len(node.runtime.containers) == 1

@@ -144,7 +144,7 @@ HAND_WRITTEN = (
 
 
 def look(folder: Path) -> tuple[list[str], list[str]]:
-    """The pods and findings of a folder, looked at twice: nothing may be told twice."""
+    """The pods and findings of a folder, read twice: nothing may be reported twice."""
     files = ManifestFiles(paths=(str(folder),), reader=READER)
     files.check_all()
     files.check_all()

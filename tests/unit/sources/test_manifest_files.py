@@ -36,7 +36,7 @@ class Folder:
         return self.names()
 
     def change(self, name: str, text: str) -> list[str] | None:
-        """As when the kernel tells of one file."""
+        """As when the kernel reports one file."""
         (self.path / name).write_text(text)
         self.files.check({str(self.path / name)})
         return self.names()

@@ -145,7 +145,7 @@ pods = st.builds(
 
 
 @given(st.lists(st.lists(pods, max_size=6), max_size=6))
-def test_whoever_follows_the_updates_knows_the_set(sets: list[list[Pod]]) -> None:
+def test_the_updates_add_up_to_the_set(sets: list[list[Pod]]) -> None:
     followed: dict[str, Pod] = {}
     known: dict[PodUID, Known] = {}
     for pods_now in sets:

@@ -1,4 +1,4 @@
-"""Starts that died with the agent that asked for them."""
+"""Starts that broke off with the agent that requested them."""
 
 from __future__ import annotations
 

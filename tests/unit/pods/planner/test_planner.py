@@ -238,7 +238,7 @@ def test_a_created_container_is_adopted_unless_it_would_not_start(changes: dict[
         pytest.param(observed_container(phase=CREATED, annotations={HASH: "beef"}), id="of an older spec"),
     ],
 )
-def test_a_created_container_that_is_not_what_is_wanted_is_made_anew(other: ObservedContainer) -> None:
+def test_a_created_container_that_differs_from_its_spec_is_created_again(other: ObservedContainer) -> None:
     assert planned(observed=observed_pod(other)) == ["start main 1"]
 
 

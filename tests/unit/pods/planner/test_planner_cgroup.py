@@ -8,7 +8,7 @@ from tests.builders.plans import given
 from tests.builders.pod import pod
 
 
-def test_a_running_pod_without_cgroup_is_stopped_and_set_up_anew() -> None:
+def test_a_running_pod_without_cgroup_is_stopped_and_set_up_again() -> None:
     # behaviours.md §1: "If the pod cgroup is missing while containers run, the pod is killed first and then set up anew
     # (no new cgroup for restartPolicy Never)."
     stop, prepare, create = plan(given(cgroup_lost=True)).actions

@@ -39,7 +39,7 @@ def test_what_admission_refuses_now_is_deferred_with_its_words() -> None:
     assert decided(asking(given("500m")), asking(given()), verdict=refusal) == Deferred(message=refusal.message)
 
 
-def test_nobody_is_preempted_for_a_resize() -> None:
+def test_no_pod_is_preempted_for_a_resize() -> None:
     verdict = Admitted(victims=("u2",), shortage="cpu")  # type: ignore[arg-type]
     assert decided(asking(given("500m")), asking(given()), verdict=verdict) == Deferred(
         message="Node didn't have enough resource: cpu"

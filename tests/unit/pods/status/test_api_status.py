@@ -57,7 +57,7 @@ def test_start_time_is_set_once() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "phase"), [("Running", "Failed", "Failed"), ("Failed", "Running", "Failed")]
 )
-def test_terminal_phase_is_final_whoever_wrote_it(ours: str, theirs: str, phase: str) -> None:
+def test_terminal_phase_is_final_whichever_client_wrote_it(ours: str, theirs: str, phase: str) -> None:
     # behaviours.md §5: "A terminal phase in the API never goes back."
     assert taken_over(PodStatus(phase=ours), seen(phase=theirs)).phase == phase
 
