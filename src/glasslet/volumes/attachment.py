@@ -65,10 +65,11 @@ class ControllerAttachment:
         self._changed = changed
         self._recorder = recorder
 
-    async def wait(self, uid: str, name: str) -> None:
-        """Until the volume is reported as used and attached to this node. Raises NotAttached."""
+    async def wait(self, uid: str, name: str, *, here: bool) -> None:
+        """Until the volume is reported as used and attached to this node. A pod that has it already (`here`) does not
+        wait: after a restart of the agent the API server may not answer. Raises NotAttached."""
         self._in_use.add(uid, name)
-        if self._is_attached(name):
+        if here or self._is_attached(name):
             return
         self._changed()
         try:

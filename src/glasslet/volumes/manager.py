@@ -23,6 +23,7 @@ from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.layout import RootLayout, escaped
 from glasslet.host.files.removal import printable, remove_empty
 from glasslet.host.mounts.sub_path import bind_sub_path, release_sub_paths
+from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import HERE, HostCallStuck, ThreadPlace, Threads
 from glasslet.volumes.attachment import NotAttached
 from glasslet.volumes.claims import ClaimProblem, volume_group
@@ -58,8 +59,8 @@ class ClaimResolver(Protocol):
 class Attachment(Protocol):
     """The controller that attaches volumes (`volumes.attachment`)."""
 
-    async def wait(self, uid: str, name: str) -> None:
-        """Raises VolumeProblem."""
+    async def wait(self, uid: str, name: str, *, here: bool) -> None:
+        """`here`: the pod has the volume already. Raises VolumeProblem."""
 
     def forget(self, uid: str) -> None: ...
 
@@ -217,13 +218,21 @@ class VolumeManager:
     async def _phases(self, plugin: VolumePlugin, request: VolumeRequest) -> MountedVolume:
         """Attach, stage, set up, expand: those that the plugin has."""
         if self._attachment is not None and isinstance(plugin, AttachedByController):
-            await self._attachment.wait(request.pod.metadata.uid, plugin.attachment(request))
+            here = self._is_here(plugin, request)
+            await self._attachment.wait(request.pod.metadata.uid, plugin.attachment(request), here=here)
         if isinstance(plugin, Staged):
             await plugin.stage(request)
         mounted = await plugin.set_up(request)
         if isinstance(plugin, Expandable):
             await plugin.expand(request, mounted)
         return mounted
+
+    def _is_here(self, plugin: VolumePlugin, request: VolumeRequest) -> bool:
+        """Whether the pod has the volume: it was attached then, and stays so while it is reported as in use."""
+        uid = request.pod.metadata.uid
+        if request.block:
+            return os.path.exists(self._root.volume_device(uid, plugin.name, request.name))
+        return self._mounts.table().at(resolved(self._root.volume(uid, plugin.name, request.name))) is not None
 
     async def _take_off(self, uid: str, directory: str, name: str) -> None:
         kind = os.path.basename(directory)

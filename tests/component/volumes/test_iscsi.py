@@ -322,6 +322,18 @@ async def test_a_disk_that_is_attached_elsewhere_is_not_mounted(node: Machine) -
     assert not (node.root / "asked").exists()
 
 
+async def test_a_pod_that_has_its_disk_keeps_it_while_the_api_server_does_not_answer(node: Machine) -> None:
+    node.attached()
+    await node.volumes.prepare(using())
+    await node.volumes.prepare(as_block())
+    in_use = VolumesInUse(root=RootLayout(str(node.kubelet)))
+    restarted = node.agent(ControllerAttachment(in_use=in_use, node=Node, changed=lambda: None, recorder=WaitLog()))
+    async with asyncio.timeout(30):
+        assert (await restarted.prepare(using()))["disk"].path
+        assert (await restarted.prepare(as_block()))["raw"].device
+    assert UNIQUE in (in_use.names() or ())
+
+
 def test_what_another_kubelet_reported_stays_while_volumes_of_drivers_are_left(tmp_path: Path) -> None:
     (tmp_path / "plugins/kubernetes.io/csi").mkdir(parents=True)
     assert VolumesInUse(root=RootLayout(str(tmp_path))).names() == ()
