@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.volume import (
     ClusterTrustBundleProjection,
@@ -14,6 +15,7 @@ from glasslet.api.volume import (
 )
 from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.kubeapi.errors import APIError
+from glasslet.kubeapi.objects.tokens import TokenFor
 from glasslet.volumes.config_map import read_config_map
 from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens
 from glasslet.volumes.data_volume import DataVolume
@@ -23,7 +25,6 @@ from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_fi
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined, source_problem
 from glasslet.volumes.secret import read_secret
-from glasslet.volumes.token_files import common_user, token_for
 
 _PRIVATE = 0o600
 _BREATHE_EVERY = 50
@@ -122,3 +123,28 @@ def _private_file(path: str, data: bytes, pod: Pod, mode: int) -> Files:
     context = pod.spec.security_context
     grouped = context is not None and context.fs_group is not None
     return {path: FileContent(data=data, mode=_PRIVATE if user is not None or grouped else mode, owner=user)}
+
+
+def token_for(source: ServiceAccountTokenProjection, pod: Pod) -> TokenFor:
+    """The token of a projection, bound to the pod."""
+    return TokenFor(
+        namespace=pod.metadata.namespace,
+        service_account=pod.spec.service_account_name,
+        pod=pod.metadata.name,
+        uid=PodUID(pod.metadata.uid),
+        audience=source.audience,
+        expiration_seconds=source.expiration_seconds,
+    )
+
+
+def common_user(pod: Pod) -> int | None:
+    """The user id that all containers of the pod run as by their spec; None if one has none, or they differ."""
+    context = pod.spec.security_context
+    default = context.run_as_user if context is not None else None
+    spec = pod.spec
+    users: set[int | None] = set()
+    for group in (spec.init_containers, spec.containers, spec.ephemeral_containers):
+        for container in group:
+            own = container.security_context.run_as_user if container.security_context is not None else None
+            users.add(default if own is None else own)
+    return users.pop() if len(users) == 1 else None

@@ -330,3 +330,52 @@ async def test_tear_down_takes_parts_off_before_their_volume(node: Node) -> None
     await node.restarted().volumes.tear_down(REF)
     assert node.mounts.table().entries == ()
     assert not (node.root / "pods/uid-1/volume-subpaths/data").exists()
+
+
+class AllPhases:
+    """A volume type with every phase; `passed` lists those that were run."""
+
+    name = "example.org/all"
+    local = True
+
+    def __init__(self) -> None:
+        self.passed: list[str] = []
+
+    def attachment(self, request: VolumeRequest) -> str:
+        return f"example.org/{request.name}"
+
+    async def stage(self, request: VolumeRequest) -> None:
+        self.passed.append("stage")
+
+    async def set_up(self, request: VolumeRequest) -> MountedVolume:
+        self.passed.append("set up")
+        return MountedVolume(name=request.volume.name, path="/v")
+
+    async def expand(self, request: VolumeRequest, mounted: MountedVolume) -> None:
+        self.passed.append(f"expand {mounted.path}")
+
+    async def tear_down(self, uid: str, volume: str) -> None:
+        self.passed.append("tear down")
+
+    async def wait(self, uid: str, name: str, *, here: bool) -> None:
+        """The controller, too."""
+        self.passed.append(f"attach {name}")
+
+    def forget(self, uid: str) -> None:
+        self.passed.append(f"forget {uid}")
+
+
+async def test_a_type_has_the_phases_that_it_implements_in_their_order(tmp_path: Path) -> None:
+    every = AllPhases()
+    volumes = VolumeManager(
+        root=RootLayout(str(tmp_path)),
+        claims=NO_CLAIMS,
+        plugins={"nfs": every},
+        mounts=FakeMounts(),
+        threads=InlineThreads(),
+        attachment=every,
+    )
+    await volumes.prepare(pod_with({"name": "v", "nfs": {"server": "s", "path": "/"}}))
+    assert every.passed == ["attach example.org/v", "stage", "set up", "expand /v"]
+    await volumes.tear_down(REF)
+    assert every.passed[-1] == "forget uid-1"
