@@ -69,7 +69,7 @@ class NotDecoded(APIError):
     """The request took effect, but the object in the answer cannot be decoded."""
 
     def __init__(self, request: str, item: UndecodableObject) -> None:
-        super().__init__(request, f"the object in the answer cannot be decoded: {item.problem}", code=200)
+        super().__init__(request, f"object {item}", code=200)
         self.item = item
 
 

@@ -1,4 +1,4 @@
-"""kubeconfig files: which server, how it proves itself, how this agent does (client-go's clientcmd v1 format).
+"""kubeconfig files: the server, its CA, and the credentials of the agent (client-go's clientcmd v1 format).
 
 Relative paths in the file are relative to the file. The file may be trusted, but is read strictly enough to say what is
 wrong with it in one sentence.

@@ -21,7 +21,7 @@ TTL_ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
 
 def node_ttl(annotations: Mapping[str, str]) -> float:
-    """How old objects may get, as the Node's annotation says; the default where it says nothing sensible."""
+    """The time to live in the Node's annotation; the default if it is missing or invalid."""
     text = annotations.get(TTL_ANNOTATION, "")
     return float(text) if text.isascii() and text.isdigit() else DEFAULT_TTL
 

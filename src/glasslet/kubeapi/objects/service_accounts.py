@@ -17,7 +17,7 @@ class ServiceAccount(Object, frozen=True, kw_only=True):
 
 
 class APIServiceAccounts:
-    """Implements `runtime.images.plugin_account.ServiceAccounts`."""
+    """Implements `runtime.images.plugin_service_account.ServiceAccounts`."""
 
     def __init__(self, client: APIClient, tokens: ServiceAccountTokens) -> None:
         self._client = client

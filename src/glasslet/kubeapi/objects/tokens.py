@@ -127,7 +127,7 @@ class ServiceAccountTokens:
         return await self._client.create(path, _request(wanted), TokenRequest)
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is over: its tokens are dropped. The API server ends them with the pod."""
+        """Drops the tokens of an ended pod. The API server revokes them with the pod."""
         for wanted in [wanted for wanted in self._kept if wanted.uid == uid]:
             del self._kept[wanted]
 

@@ -83,7 +83,7 @@ class TrustBundles:
         raise NotFound(f"ClusterTrustBundles of {signer}", words, code=404, reason="NotFound")
 
     async def run(self) -> None:
-        """Watches from the first question on, until cancelled."""
+        """Watches from the first read on, until cancelled."""
         await self._supervisor.run()
 
     async def _bundles(self) -> Reflector[ClusterTrustBundle]:

@@ -110,7 +110,7 @@ _CLOCKS_DIFFER = 0.01
 
 
 def _failure(verb: Verb, error: AioRpcError, *, gave_up_after: float | None = None) -> RuntimeCallError:
-    """The error for a status. When our own deadline passed, the library's words say nothing worth keeping."""
+    """The error for a status. When our own deadline passed, the library's message is replaced."""
     code, words = error.code(), error.details() or ""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED and gave_up_after is not None:
         words = f"no answer within {gave_up_after:g} s"

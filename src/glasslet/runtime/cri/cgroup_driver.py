@@ -1,4 +1,4 @@
-"""Asks the runtime for its cgroup driver, with patience."""
+"""Reads the runtime's cgroup driver, with retries."""
 
 from __future__ import annotations
 

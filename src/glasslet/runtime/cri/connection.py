@@ -1,4 +1,4 @@
-"""The way in: dial, shake hands, give both services. The channel reconnects by itself when the runtime restarts."""
+"""The connection to a runtime: dial, handshake, both services. The channel reconnects when the runtime restarts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def connect(
     timeouts: Timeouts | None = None,
     sandbox_metrics: SandboxMetrics | None = None,
 ) -> CRIConnection:
-    """Dials the runtime and, if it is given and another, the image service, and asks both a first question.
+    """Dials the runtime and, if it is given and another, the image service, and makes a first call to both.
 
     Raises EndpointError for what cannot be dialled and HandshakeFailed for what does not answer as a CRI v1 does; the
     caller decides whether to try again (`HandshakeFailed.temporary`).

@@ -35,7 +35,7 @@ _FILTERS = tuple(f'namespace=="{NAMESPACE}",topic=="{topic}"' for topic in _TOPI
 
 
 class ContainerdEvents:
-    """Opens the event stream and turns events into hints. `settled` asks the CRI whether it knows of an exit yet."""
+    """Opens the event stream and turns events into hints. `settled` checks whether the CRI shows an exit yet."""
 
     def __init__(self, *, channel: Channel, settled: Settled) -> None:
         self._settled = settled
@@ -102,13 +102,13 @@ _ANSWER_WITHIN = 1.0
 
 
 class ExitSettled:
-    """Asks the CRI about ids, which may be containers' or sandboxes': all at once, however many."""
+    """Checks the states of containers and sandboxes in the CRI: one list for all ids."""
 
     def __init__(self, *, calls: Calls) -> None:
         self._calls = calls
 
     async def __call__(self, subjects: Collection[str]) -> Collection[str]:
-        """Those that the CRI does not say to run. A runtime that cannot answer does not hold hints back."""
+        """The ids that the CRI shows as not running; all, if the runtime does not answer: hints are not held back."""
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
                 return await self._over(subjects)

@@ -1,4 +1,4 @@
-"""Protobuf answers -> our model. Answers without what every reader relies on are errors, named by the field.
+"""Protobuf answers -> the runtime model. An answer without a required field is an error that names the field.
 
 The check follows the kubelet's: a sandbox has id, name, namespace, uid, creation time; a container id, name, creation
 time, image, image_ref; an image id and size.
@@ -143,13 +143,13 @@ def decode_resources(resources: linux_pb2.LinuxContainerResources) -> Resources:
 
 
 def decode_image(image: image_pb2.Image) -> Image:
-    """An image that was asked for by name."""
+    """An image of ImageStatus."""
     _require(Verb.IMAGE_STATUS, ("image.id", image.id), ("image.size", image.size))
     return decode_listed_image(image)
 
 
 def decode_listed_image(image: image_pb2.Image) -> Image:
-    """An image of a list; a half-pulled one there is no reason to refuse the others."""
+    """An image of a list. A half-pulled one is no reason to refuse the others."""
     return Image(
         id=image.id,
         tags=tuple(image.repo_tags),
@@ -173,7 +173,7 @@ def decode_filesystem(usage: image_pb2.FilesystemUsage) -> FilesystemUsage:
 
 
 def decode_runtime_status(answer: runtime_pb2.StatusResponse) -> RuntimeStatus:
-    """Conditions, handlers and features of the runtime. A runtime without RuntimeReady and NetworkReady is not one."""
+    """Conditions, handlers and features of the runtime. Without RuntimeReady and NetworkReady the answer is refused."""
     conditions = tuple(
         RuntimeCondition(
             type=c.type, status=c.status, reason=_bounded(c.reason, _REASON), message=_bounded(c.message, _MESSAGE)

@@ -1,4 +1,4 @@
-"""Protobuf statistics -> our model. A figure that the runtime leaves out is None."""
+"""Protobuf statistics -> the runtime model. A figure that the runtime leaves out is None."""
 
 from __future__ import annotations
 

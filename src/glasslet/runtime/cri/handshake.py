@@ -1,4 +1,4 @@
-"""Is there a runtime of the right kind behind a socket? Each way to fail has a name and says what to do."""
+"""The first contact with a runtime's socket. Each way to fail has a name and says what to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class HandshakeFailed(RuntimeCallError):
 
 
 async def knock(path: str) -> None:
-    """Dials the socket once and hears whether an HTTP/2 server answers. Raises HandshakeFailed."""
+    """Dials the socket once and checks that an HTTP/2 server answers. Raises HandshakeFailed."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -110,7 +110,7 @@ def explain_no_service(path: str) -> HandshakeFailed:
 
 
 async def serves_v1alpha2(channel: Channel) -> bool:
-    """Whether the dropped CRI version is served: its Version, asked and read without any message definition."""
+    """Whether the dropped CRI version is served: its Version call, without any message definition."""
     call = channel.unary_unary("/runtime.v1alpha2.RuntimeService/Version")
     try:
         await call(b"", timeout=ANSWER_WITHIN)

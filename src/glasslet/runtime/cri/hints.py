@@ -176,7 +176,7 @@ _KINDS: dict[int, str] = {
 
 
 def _due_of_event(event: runtime_pb2.ContainerEventResponse) -> Due:
-    """CRI events are sent after the runtime's own books are written: due at once."""
+    """CRI events are sent after the runtime has stored the change: due at once."""
     uid = event.pod_sandbox_status.metadata.uid
     kind = _KINDS.get(event.container_event_type, "container_changed")
     return Due(RuntimeHint(id=event.container_id or None, uid=PodUID(uid) if uid else None, kind=kind))

@@ -35,7 +35,7 @@ class CRIImages:
         return decode_image(answer.image) if answer.HasField("image") else None
 
     async def pull_image(self, image: str, auth: RegistryAuth | None, pod: SandboxSpec | None) -> str:
-        """Pulls it for that pod and gives its reference. Cancelling the call is the only limit."""
+        """Pulls it for that pod and returns its reference. Cancelling the call is the only limit."""
         with refusing_unencodable(Verb.PULL_IMAGE):
             request = image_pb2.PullImageRequest(
                 image=image_spec_pb2.ImageSpec(image=image, annotations=pod.annotations if pod is not None else None),
@@ -54,7 +54,7 @@ class CRIImages:
         await self._calls.call(Verb.REMOVE_IMAGE, request, timeout=self._timeouts.request)
 
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
-        """Where images are kept and how full that is."""
+        """The file systems of images, and their usage."""
         request = image_pb2.ImageFsInfoRequest()
         answer = await self._calls.call(Verb.IMAGE_FS_INFO, request, timeout=self._timeouts.request)
         return tuple(decode_filesystem(usage) for usage in answer.image_filesystems)

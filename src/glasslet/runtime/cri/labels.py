@@ -1,4 +1,4 @@
-"""The labels by which a kubelet knows its sandboxes and containers again."""
+"""The labels of a kubelet's sandboxes and containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets the runtime finish what a killed agent had asked for.
+"""Lets the runtime finish the calls of a killed agent.
 
 A gRPC server cancels a call when the connection it came over breaks. containerd that is cancelled at the wrong moment
 of StartContainer keeps a task that never starts and that no call removes, and the container counts one more restart.
@@ -29,7 +29,7 @@ _WAIT_FOR_DEATH: Final = "read -r _; exec sleep "
 
 
 class Linger:
-    """One connection that outlives this process by a little."""
+    """A connection that outlives this process by a few seconds."""
 
     def __init__(self, *, path: str, channel: Channel, hold: float = HOLD) -> None:
         self._path = os.path.realpath(path)

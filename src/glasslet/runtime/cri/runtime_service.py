@@ -88,7 +88,7 @@ class CRIRuntime:
         return await ask_version(self._calls, timeout=self._timeouts.request)
 
     async def status(self) -> RuntimeStatus:
-        """RuntimeReady, NetworkReady and what else the runtime says of itself."""
+        """RuntimeReady, NetworkReady and the runtime's other conditions."""
         answer = await self._calls.call(Verb.STATUS, runtime_pb2.StatusRequest(), timeout=self._timeouts.request)
         return decode_runtime_status(answer)
 
@@ -226,7 +226,7 @@ class CRIRuntime:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     async def exec_sync(self, container: ContainerID, command: tuple[str, ...], timeout: float) -> ExecResult:
-        """Runs a command and gives its output (the protocol limits it to 16 MiB). The protocol counts whole seconds, so
+        """Runs a command and returns its output (at most 16 MiB). The protocol counts whole seconds, so
         a fraction is rounded up."""
         with refusing_unencodable(Verb.EXEC_SYNC):
             request = container_pb2.ExecSyncRequest(container_id=container, cmd=command, timeout=math.ceil(timeout))
@@ -322,7 +322,7 @@ class CRIRuntime:
         return tuple(decode_sandbox_usage(stats) for stats in answer.stats)
 
     def hints(self, wanted: Callable[[RuntimeHint], bool] = _everything) -> AsyncIterator[RuntimeHint]:
-        """Hints from wherever this runtime gives them."""
+        """Hints from this runtime's event source."""
         return self._hint_source(wanted)
 
     async def _list_sandboxes(self, only: pod_sandbox_pb2.PodSandboxFilter | None) -> list[ObservedSandbox]:

@@ -26,7 +26,7 @@ _NAMING = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER})
 
 
 def translate(verb: Verb, code: grpc.StatusCode, message: str) -> RuntimeCallError:
-    """The error that stands for this status of this verb. `message`: the runtime's words, kept as they are."""
+    """The error for this status of this verb. `message`: the runtime's words, unchanged."""
     name = code.name
     if verb in _NAMING and (reserved := _name_reserved(verb, code, message)) is not None:
         return reserved

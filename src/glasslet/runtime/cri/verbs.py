@@ -1,4 +1,4 @@
-"""The calls of the CRI, by the names that records, metrics and errors use."""
+"""The calls of the CRI, by the names that records, metrics and errors use, and their deadlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries the rules out: every minute, after deaths, and when the node needs space."""
+"""Garbage collection of containers and sandboxes: every minute, after deaths, and when the node needs space."""
 
 from __future__ import annotations
 

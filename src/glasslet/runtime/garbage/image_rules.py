@@ -1,4 +1,4 @@
-"""Which images go, in which order, and how much has to go. Pure: images, what is known of their use, and limits in.
+"""The rules of image garbage collection: which images are removed, in which order, how many bytes. Pure.
 
 An image counts as used now if a container of it exists, dead or alive, if a pod mounts it, or if sandboxes are made of
 it. When it was used last is only known from looks at the node, so it is as coarse as they are rare.
@@ -58,7 +58,7 @@ class Disk(Struct, frozen=True, kw_only=True):
 
 
 class ImageHistory:
-    """When images were first seen and last used, kept between looks."""
+    """The times when images were first seen and last used, kept between collections."""
 
     def __init__(self) -> None:
         self._seen: dict[str, datetime] = {}
@@ -119,12 +119,12 @@ def too_old(unused: Iterable[ImageUse], limits: ImageLimits, now: datetime) -> t
 
 
 def old_enough(unused: Iterable[ImageUse], limits: ImageLimits, now: datetime) -> tuple[ImageUse, ...]:
-    """Those that may go for want of space: one that was just pulled is about to be used."""
+    """The images that may be removed for space: one that was just pulled is about to be used."""
     return tuple(use for use in unused if now - use.first_seen >= limits.minimum_age)
 
 
 def bytes_to_free(disk: Disk, limits: ImageLimits) -> int:
-    """How much has to go, 0 while the disk is not full enough to begin."""
+    """The bytes to free, 0 while the disk is not full enough to begin."""
     if disk.percent < limits.high_percent:
         return 0
     available = min(disk.available, disk.capacity)

@@ -48,10 +48,10 @@ class ImageRemover(Protocol):
 
 
 class ImageCollectionMetrics(Protocol):
-    """Where the figures go."""
+    """Metrics of image collections."""
 
     def collected(self, reason: str) -> None:
-        """An image went; `reason` is age or space."""
+        """An image was removed; `reason` is age or space."""
 
 
 class InUse(Struct, frozen=True):
@@ -131,7 +131,7 @@ class ImageCollector:
             await self._collected(frozenset(image.id for image in await self._images.list_images()), now)
 
     async def delete_unused(self) -> int:
-        """Everything that may go, because the node needs space: bytes freed. Raises ImagesNotCollected,
+        """Removes all unused images, because the node needs space; returns the bytes freed. Raises ImagesNotCollected,
         RuntimeCallError."""
         async with self._one_at_a_time:
             unused = old_enough(await self._look(), self._limits, self._clock.now())

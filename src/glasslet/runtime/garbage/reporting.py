@@ -9,7 +9,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
 
 
-def _to_nobody(type_: str, reason: str, message: str) -> None:
+def _no_events(type_: str, reason: str, message: str) -> None:
     """For agents without events."""
 
 
@@ -19,4 +19,4 @@ class CollectionReporting:
 
     recorder: Recorder
     clock: Clock
-    events: Callable[[str, str, str], None] = _to_nobody
+    events: Callable[[str, str, str], None] = _no_events

@@ -1,4 +1,4 @@
-"""Which dead containers and sandboxes go. Pure: snapshots, limits and what is known of the pods in; removals out."""
+"""Rules of garbage collection for dead containers and sandboxes. Pure: snapshots, limits, pod states -> removals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DeadContainerLimits(Struct, frozen=True, kw_only=True):
 
 
 class DeadContainer(Struct, frozen=True):
-    """A container that may go. In an unknown state it may still run, so it is stopped first."""
+    """A container that may be removed. In an unknown state it may still run, so it is stopped first."""
 
     pod: PodRef
     container: ObservedContainer
@@ -34,7 +34,7 @@ class DeadContainer(Struct, frozen=True):
 
 
 class DeadSandbox(Struct, frozen=True):
-    """A sandbox that may go."""
+    """A sandbox that may be removed."""
 
     pod: PodRef
     sandbox: ObservedSandbox

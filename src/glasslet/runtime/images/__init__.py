@@ -1,4 +1,4 @@
-"""Images: is it here, may it be pulled, in which order, how long to hold back after a failure.
+"""Images: presence, pull policy, the order of pulls, and the back-off after failures.
 
     images = ImageManager(images=..., recorder=..., events=..., clock=..., policy=PullPolicy(...), metrics=...)
     outcome = await images.ensure(pod, container, sandbox=spec, auths=())      # Image | ImageProblem

@@ -42,7 +42,7 @@ class PullBackOff:
         return PullHold(entry.failed_at + entry.delay, entry.error)
 
     def failed(self, pod: PodUID, image: str, error: str, now: float) -> PullHold:
-        """Notes a failure; says from when on the next try is due."""
+        """Records a failure; returns when the next try is due."""
         self.forget_stale(now)
         last = self._entries.get((pod, image))
         delay = self._initial if last is None else min(last.delay * 2, self._maximum)

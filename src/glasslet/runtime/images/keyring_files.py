@@ -1,4 +1,4 @@
-"""The node's own credentials: files that administrators leave for the kubelet, in the places where Docker looked."""
+"""The node's own credentials: files of administrators for the kubelet, in Docker's places."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NodeKeyring:
         self._keyring = Keyring()
 
     def current(self) -> Keyring:
-        """The keyring of now."""
+        """The current keyring."""
         now = self._clock.monotonic()
         if self._read_at is None or now >= self._read_at + KEPT_SECONDS:
             self._read_at = now

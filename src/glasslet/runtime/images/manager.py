@@ -1,4 +1,4 @@
-"""Sees to it that a container's image is on the node, or says why not."""
+"""Makes a container's image present, or returns the reason why it cannot."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class PullEvents(Protocol):
 
 
 class PullMetrics(Protocol):
-    """Where the figures of pulls go."""
+    """Metrics of pulls."""
 
     def pulled(self, size_label: str, seconds: float) -> None:
         """A successful pull, the time in the queue included (`kubelet_image_pull_duration_seconds`)."""
 
 
 class PullPolicy(Struct, frozen=True, kw_only=True):
-    """How this node pulls. Fields named after KubeletConfiguration; back-off in seconds."""
+    """The node's settings for pulls. Fields named after KubeletConfiguration; back-off in seconds."""
 
     serialize_image_pulls: bool = True
     max_parallel_image_pulls: int | None = None
@@ -196,7 +196,7 @@ class ImageManager:
         return outcome.image
 
     async def _pull_noted(self, written: str, request: PullRequest) -> Pulled | PullFailed:
-        """Pulls; where rights are verified, notes with which credentials. Raises IntentNotRecorded."""
+        """Pulls; where rights are verified, records the credentials. Raises IntentNotRecorded."""
         noted = self._verification
         if noted is None:
             return await self._puller.pull(request)

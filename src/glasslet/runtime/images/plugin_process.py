@@ -24,14 +24,14 @@ _LONGEST_COMPLAINT = 1000
 
 
 class PluginMetrics(Protocol):
-    """Where the figures of plugins go."""
+    """Metrics of plugins."""
 
     def ran(self, plugin: str, seconds: float, *, failed: bool) -> None:
         """A run ended. `failed`: it did not end by itself with exit code 0."""
 
 
 class PluginProcess:
-    """One plugin. Every question is a process of its own, in a process group of its own."""
+    """One plugin. Every request runs a process of its own, in a process group of its own."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class PluginProcess:
 
 
 async def _talk(process: Process, request: bytes) -> tuple[bytes, bytes]:
-    """Everything said on both outputs, up to one byte more than is wanted."""
+    """Both outputs, each up to one byte more than its limit."""
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -44,7 +44,7 @@ class PullRecordFiles:
         return data is not None and decode_intent(data).image == image
 
     def forget_intent(self, image: str) -> None:
-        """The end of the pull is noted."""
+        """Removes the intent: the pull has ended."""
         _remove(f"{self._pulling}/{file_name(image)}")
 
     def intents(self) -> tuple[PullIntent, ...]:
@@ -52,13 +52,13 @@ class PullRecordFiles:
         return tuple(_all(self._pulling, decode_intent))
 
     def record(self, image_ref: str) -> PulledRecord | None:
-        """That of an image, by the runtime's id; None if there is none."""
+        """The record of an image, by the runtime's id; None if there is none."""
         data = _read(f"{self._pulled}/{file_name(image_ref)}")
         found = None if data is None else decode_record(data)
         return found if found is not None and found.image_ref == image_ref else None
 
     def write(self, record: PulledRecord) -> None:
-        """Replaces that of the image."""
+        """Replaces the record of the image."""
         _write(self._pulled, record.image_ref, encode_record(record))
 
     def remove(self, image_ref: str) -> None:

@@ -90,7 +90,7 @@ class PulledRecord(_Strict, frozen=True, kw_only=True):
     credential_mapping: Mapping[str, RecordedCredentials] | None = None
 
     def credentials(self, repository: str) -> RecordedCredentials | None:
-        """Of that repository; None if nothing is known."""
+        """The credentials for that repository; None if there are none."""
         return (self.credential_mapping or {}).get(repository)
 
 
@@ -183,7 +183,7 @@ def account_of(auths: Iterable[RegistryAuth]) -> PullServiceAccount | None:
 
 
 def merged(record: PulledRecord, repository: str, new: RecordedCredentials, now: datetime) -> PulledRecord:
-    """The record with what a pull or a match added; the same object if that says nothing new."""
+    """The record with the additions of a pull or a match; the same object if there are none."""
     known = record.credentials(repository)
     after = new if known is None else _together(known, new)
     if after == known or after == RecordedCredentials():

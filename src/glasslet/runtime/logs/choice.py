@@ -1,4 +1,4 @@
-"""Which instance's log is meant by "the log of this container". Pure."""
+"""The choice of the instance for "the log of this container". Pure."""
 
 from __future__ import annotations
 

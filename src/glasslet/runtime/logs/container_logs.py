@@ -1,4 +1,4 @@
-"""The log of one container of a pod: finds the instance that is meant, then reads its file."""
+"""The log of one container of a pod: chooses the instance, then reads its file."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class LogFile:
         return rest
 
     def place(self) -> PathState:
-        """Whether the path still leads to this file. A path that leads nowhere is a rotation half done: the same."""
+        """Whether the path still leads to this file. A missing path is a rotation half done, and counts as the same."""
         try:
             there = os.stat(self._path)
         except FileNotFoundError:

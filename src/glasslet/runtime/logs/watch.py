@@ -1,4 +1,4 @@
-"""Notices that a log grew or was replaced: inotify on its directory, or a short pause where that is not to be had."""
+"""Notices that a log grew or was replaced: inotify on its directory, or a short pause where there is none."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class ObservedPods:
         return self.health_problem() is None
 
     def health_problem(self) -> str | None:
-        """None, or why the view is stale, in the Go kubelet's words."""
+        """The reason why the view is stale, in the Go kubelet's words; None while it is fresh."""
         return self._freshness.problem()
 
     # -- following the runtime ---------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class ObservedPods:
             self._group.create_task(self._read_alone(pod, container, hint), name=f"observe: container of pod {uid}")
 
     def _is_wanted(self, hint: RuntimeHint) -> bool:
-        """Whether the hint is worth a question to the runtime: not what is known, nor what an own call will read."""
+        """Whether the hint is worth a runtime call: it is news, and no own call will read it."""
         owner = self._owners.get(hint.id or "")
         if owner is None:
             return self._own.may_make(hint.uid)
@@ -260,7 +260,7 @@ class ObservedPods:
         return True
 
     def _contradicted(self, listed: dict[PodUID, ObservedPod], began: float) -> list[PodUID]:
-        """Pods of which the list, begun at that time, says something that is not known, or that still need a read."""
+        """Pods that differ from the list that began at that time, or that still need a read."""
         found = {uid for uid in self._unread if not self._reads.under_way(uid)}
         for uid in listed.keys() | self._pods.keys():
             if self._as_of(uid) <= began and differs_from_list(self.get(uid), listed.get(uid)):
@@ -268,7 +268,7 @@ class ObservedPods:
         return list(found)
 
     def _note_relist(self, error: str | None) -> None:
-        """Says once that lists fail, and once that they work again."""
+        """Logs once that lists fail, and once that they work again."""
         failed = error is not None
         if failed is self._relist_failed:
             return

@@ -9,7 +9,7 @@ from glasslet.runtime.model import ObservedPod, ObservedSandbox
 
 
 def same_content(old: ObservedPod | None, new: ObservedPod | None) -> bool:
-    """Whether two snapshots say the same, whenever they were taken."""
+    """Whether two snapshots have the same content, whatever their times."""
     if old is None or new is None:
         return old is new
     return (
