@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -79,15 +78,14 @@ class RequestPipeline:
         kind = RequestKind(request.method, metric_bucket(path, self._buckets), self._server_type)
         try:
             with self._metrics.request(kind):
-                return await self._timed(request, path, glass)
+                return await self._timed(guard, request, path, glass)
         finally:
             guard.request_finished()
 
-    async def _timed(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
-        # An upgraded connection may become a session, which ends when it is idle for too long, not when it is old.
-        limit = None if "Upgrade" in request.headers else self._connections.limits.write_seconds
+    async def _timed(self, guard: ConnectionGuard, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(self._connections.limits.write_seconds) as deadline:
+                guard.request_ends_by(deadline)
                 response = await self._answer(request, path, glass)
                 # Sent here and not by aiohttp afterwards, so that a client that does not read is under the limit, too.
                 await response.prepare(request)
@@ -95,9 +93,7 @@ class RequestPipeline:
                 return response
         except TimeoutError:
             log.info("Request cut, it took too long", extra={"path": path})
-            # Closed meanwhile: then there is nothing to cut.
-            with contextlib.suppress(KeyError):
-                self._connections.guard_of(request.protocol).abort()
+            guard.abort()
         except ConnectionError:
             log.debug("Client left before the answer was out", extra={"path": path})
         return responses.TakenOver()

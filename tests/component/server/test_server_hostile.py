@@ -199,3 +199,17 @@ async def test_answer_that_takes_too_long_is_cut() -> None:
     async with serving(FakeNode(logs=FakeLogs(slow)), limits=limits) as running:
         answer = await (await running.client()).ask("GET", "/containerLogs/default/web/main?follow=true")
     assert (answer.body, answer.complete) == (b"one\n", False)
+
+
+async def test_answer_that_takes_too_long_is_cut_also_when_the_client_spoke_of_an_upgrade() -> None:
+    async def slow(_options: object):  # type: ignore[no-untyped-def]
+        yield b"one\n"
+        await asyncio.Event().wait()
+
+    limits = ConnectionLimits(write_seconds=0.2, shutdown_seconds=0.1)
+    async with serving(FakeNode(logs=FakeLogs(slow)), limits=limits) as running:
+        headers = {"Connection": "Upgrade", "Upgrade": "nothing"}
+        target = "/containerLogs/default/web/main?follow=true"
+        async with asyncio.timeout(30):
+            answer = await (await running.client()).ask("GET", target, headers)
+    assert (answer.body, answer.complete) == (b"one\n", False)

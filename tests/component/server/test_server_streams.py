@@ -279,3 +279,16 @@ async def test_stopping_the_server_cuts_sessions_with_a_reason() -> None:
         await running.server.stop()
         received = await client.reader.read()
     assert json.loads(received[8:])["message"] == "the kubelet ended the stream"
+
+
+async def test_session_lives_longer_than_an_answer_may_take() -> None:
+    # behaviours.md §0: http.write_timeout; sessions end when they are idle.
+    async with node(ConnectionLimits(write_seconds=0.2, shutdown_seconds=0.1)) as (running, runtime):
+        client = await running.client()
+        asking = asyncio.ensure_future(client.ask("POST", EXEC, SPDY))
+        session = await runtime.session()
+        assert (await asking).status == 101
+        await asyncio.sleep(0.5)
+        await session.say(spdy_data(3, b"still here"))
+        async with asyncio.timeout(10):
+            assert (await client.reader.readexactly(18)).endswith(b"still here")

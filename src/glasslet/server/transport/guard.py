@@ -127,6 +127,7 @@ class ConnectionGuard(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._refused = False
         self._inner_connected = False
+        self._deadline: asyncio.Timeout | None = None
 
     # For the listener.
 
@@ -160,8 +161,13 @@ class ConnectionGuard(asyncio.Protocol):
         self._in_request = True
         self._cancel_timer()
 
+    def request_ends_by(self, deadline: asyncio.Timeout) -> None:
+        """Notes the time limit of the request; a connection that is taken over is freed from it."""
+        self._deadline = deadline
+
     def request_finished(self) -> None:
         """The answer is out; what comes next is another head."""
+        self._deadline = None
         self._in_request = False
         self._head_bytes = 0
         self._head_end = self._early = b""
@@ -183,6 +189,9 @@ class ConnectionGuard(asyncio.Protocol):
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has left")
         self._receiver = receiver
+        if self._deadline is not None:
+            # A session ends when it is idle for too long, not when it is old.
+            self._deadline.reschedule(None)
         early = self._early + bytes(self._held or b"")
         self._held = None
         # It may never have been paused.
