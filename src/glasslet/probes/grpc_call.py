@@ -21,7 +21,7 @@ _HEAD = struct.Struct(">BHBBI")
 _FRAME_BYTES = 16384
 _MOST_BYTES = 64 * 1024
 """Of a whole answer: a health check has a few dozen."""
-_MOST_HEADER_BYTES = 16 * 1024
+_MOST_HEADER_BYTES = 8 * 1024
 """Of all header blocks: decompressing them is work for the agent's loop."""
 _MOST_DIGITS = 9
 """Of a status code: it has 32 bits."""

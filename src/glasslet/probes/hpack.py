@@ -68,6 +68,7 @@ class HeaderDecoder:
 
     def __init__(self) -> None:
         self._recent: list[tuple[str, str]] = []
+        self._size = 0
         self._limit = _TABLE_BYTES
 
     def decode(self, block: bytes) -> dict[str, str]:
@@ -93,6 +94,7 @@ class HeaderDecoder:
                 value, at = _text(block, at)
                 if remembered:
                     self._recent.insert(0, (name, value))
+                    self._size += _size(name, value)
                     self._evict()
             found.setdefault(name, value)
         return found
@@ -108,8 +110,12 @@ class HeaderDecoder:
     def _evict(self) -> None:
         if self._limit > _TABLE_BYTES:
             raise BadHeaders("header table larger than agreed")
-        while sum(len(name) + len(value) + _ENTRY_BYTES for name, value in self._recent) > self._limit:
-            self._recent.pop()
+        while self._size > self._limit:
+            self._size -= _size(*self._recent.pop())
+
+
+def _size(name: str, value: str) -> int:
+    return len(name) + len(value) + _ENTRY_BYTES
 
 
 def _encode_text(text: str) -> bytes:

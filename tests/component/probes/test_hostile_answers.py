@@ -81,8 +81,8 @@ async def test_an_http_answer_that_cannot_be_read_is_a_failure(answer: bytes, re
     [
         (header_block(b"grpc-status", MANY), "malformed grpc-status"),
         (header_block(b"grpc-status", b"4294967296000"), "malformed grpc-status"),
-        (frame(1, 0x5, b"\xff" + b"\x80" * 16_000 + b"\x7f", stream=1), "number that does not end"),
-        (frame(1, 0x4, b"\x20" * 16_000, stream=1) * 2, "headers of more than 16384 bytes"),
+        (frame(1, 0x5, b"\xff" + b"\x80" * 8_000 + b"\x7f", stream=1), "number that does not end"),
+        (frame(1, 0x4, b"\x20" * 16_000, stream=1) * 2, "headers of more than 8192 bytes"),
         (frame(3, 0, b"", stream=1), "RST_STREAM"),
         (frame(6, 0, b"12345678", stream=0) * 5000, "endless answer"),
         (frame(7, 0, b"", stream=0), "GOAWAY"),
