@@ -17,7 +17,7 @@ PERIOD = 10.0
 orphaned cgroup does no harm."""
 
 
-class LivingPods(Protocol):
+class CgroupOwners(Protocol):
     """The facts about pods that decide whether a cgroup is orphaned."""
 
     def all_known(self) -> bool:
@@ -34,7 +34,7 @@ class LivingPods(Protocol):
 class OrphanCgroups:
     """One pass every ten seconds."""
 
-    def __init__(self, *, cgroups: PodCgroups, pods: LivingPods) -> None:
+    def __init__(self, *, cgroups: PodCgroups, pods: CgroupOwners) -> None:
         self._cgroups = cgroups
         self._pods = pods
         self._reduced: set[PodUID] = set()
