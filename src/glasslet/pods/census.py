@@ -106,7 +106,9 @@ class PodCensus:
 
     def admitted_beside(self, uid: PodUID) -> list[Pod]:
         """Other pods that were admitted and hold their share of the node, as they are allocated."""
-        return [worker.pod for worker in self._of_sources() if worker.ref.uid != uid and worker.holds_room]
+        # Read for each pod that comes: kept flat, as a node may have hundreds.
+        found = self._workers.items()
+        return [w.memory.pod for of, w in found if of != uid and w.holds_room and w.source != ORPHAN_SOURCE]
 
     def present_beside(self, uid: PodUID) -> list[Pod]:
         """Those, and the pods that came and wait for their admission."""

@@ -120,15 +120,12 @@ class PodWorker:
     @property
     def holds_room(self) -> bool:
         """Whether the pod counts when another one is admitted."""
-        return self._entrance.admitted and self._is_here()
+        return self._entrance.admitted and not self._gone and not self._rejected and not self.stopped.is_set()
 
     @property
     def waits_for_admission(self) -> bool:
         """Whether the pod came and admission has not decided about it yet."""
-        return self._entrance.undecided and self._is_here()
-
-    def _is_here(self) -> bool:
-        return not self._gone and not self._rejected and not self.stopped.is_set()
+        return self._entrance.undecided and not self._gone and not self._rejected and not self.stopped.is_set()
 
     @property
     def ending(self) -> bool:
