@@ -26,10 +26,15 @@ from msgspec import Struct
 from glasslet.concurrency.clock import Clock
 from glasslet.identity.bootstrap import Bootstrap
 from glasslet.identity.keys import make_signing_input
-from glasslet.identity.kubeconfig_file import ClientCertificate, client_certificate, resulting_config, write_kubeconfig
+from glasslet.identity.kubeconfig_file import (
+    KubeconfigCertificate,
+    client_certificate,
+    resulting_config,
+    write_kubeconfig,
+)
 from glasslet.identity.manager import CLIENT, CertificateManager, KeyMaker, RotationMetrics
 from glasslet.identity.pair_store import BadPair, Pair, PairStore
-from glasslet.identity.recovery import Place, recovery_steps
+from glasslet.identity.recovery import NodeFiles, recovery_steps
 from glasslet.identity.rotation import node_subject
 from glasslet.identity.signer import CertificateSigner
 from glasslet.kubeapi.kubeconfig import Kubeconfig, load_kubeconfig
@@ -240,21 +245,21 @@ class ClientIdentity:
         logger.error("client certificate expired", extra={"expired": f"{expired:%FT%TZ}", "recovery": text})
         self._trouble.is_(text)
 
-    def _state(self) -> ClientCertificate:
+    def _state(self) -> KubeconfigCertificate:
         if self._manager is None:
             return client_certificate(self._settings.kubeconfig, self._clock.now())
         current = self._manager.current()
-        return ClientCertificate(expires=current.certificate.not_after) if current else self._without_pair()
+        return KubeconfigCertificate(expires=current.certificate.not_after) if current else self._without_pair()
 
-    def _expired(self, state: ClientCertificate) -> datetime | None:
+    def _expired(self, state: KubeconfigCertificate) -> datetime | None:
         return state.expires if state.expires is not None and state.expires < self._clock.now() else None
 
-    def _without_pair(self) -> ClientCertificate:
+    def _without_pair(self) -> KubeconfigCertificate:
         expired = _expiry_of(self._store)
-        return ClientCertificate(expires=expired, problem=f"expired at {expired}")
+        return KubeconfigCertificate(expires=expired, problem=f"expired at {expired}")
 
     def _recovery(self, expired: datetime | None) -> str:
-        place = Place(
+        place = NodeFiles(
             node=self._settings.node,
             kubeconfig=self._settings.kubeconfig,
             bootstrap_kubeconfig=self._settings.bootstrap_kubeconfig,

@@ -15,37 +15,39 @@ from glasslet.identity.certificate import BadCertificate, read_certificates
 from glasslet.kubeapi.kubeconfig import Kubeconfig, KubeconfigError, load_kubeconfig
 
 
-class ClientCertificate(Struct, frozen=True, kw_only=True):
+class KubeconfigCertificate(Struct, frozen=True, kw_only=True):
     """The client certificate of a kubeconfig: when the first of its chain expires, and what is wrong with it."""
 
     expires: datetime | None = None
     problem: str = ""
 
 
-def client_certificate(path: str, now: datetime) -> ClientCertificate:
+def client_certificate(path: str, now: datetime) -> KubeconfigCertificate:
     """Reads the client certificate of a kubeconfig. No `problem` means: usable. Raises OSError if it cannot be read
     whether the kubeconfig is there."""
     try:
         os.stat(path)
     except FileNotFoundError:
-        return ClientCertificate(problem=f"{path} does not exist")
+        return KubeconfigCertificate(problem=f"{path} does not exist")
     try:
         config = load_kubeconfig(path)
         if config.ca_file:
             _read(config.ca_file)
         data = config.certificate_data or (_read(config.certificate_file) if config.certificate_file else b"")
         if not data:
-            return ClientCertificate(problem=f"{path} has no client certificate")
+            return KubeconfigCertificate(problem=f"{path} has no client certificate")
         if not (config.key_data or (config.key_file and _read(config.key_file))):
-            return ClientCertificate(problem=f"{path} has no client key")
+            return KubeconfigCertificate(problem=f"{path} has no client key")
         expires = min(one.not_after for one in read_certificates(data))
     except KubeconfigError as error:
-        return ClientCertificate(problem=str(error))
+        return KubeconfigCertificate(problem=str(error))
     except (OSError, BadCertificate) as error:
-        return ClientCertificate(problem=f"{path}: {error}")
+        return KubeconfigCertificate(problem=f"{path}: {error}")
     if now > expires:
-        return ClientCertificate(expires=expires, problem=f"{path}: the client certificate expired at {expires:%FT%TZ}")
-    return ClientCertificate(expires=expires)
+        return KubeconfigCertificate(
+            expires=expires, problem=f"{path}: the client certificate expired at {expires:%FT%TZ}"
+        )
+    return KubeconfigCertificate(expires=expires)
 
 
 def resulting_config(bootstrap: Kubeconfig, path: str, pair_file: str) -> Kubeconfig:

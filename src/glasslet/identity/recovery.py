@@ -9,7 +9,7 @@ from msgspec import Struct
 from glasslet.identity.signing_objects import SERVING_SIGNER
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class NodeFiles(Struct, frozen=True, kw_only=True):
     """This node and its files."""
 
     node: str
@@ -32,7 +32,7 @@ def waiting_for_approval(request: str, signer: str) -> str:
     )
 
 
-def recovery_steps(place: Place, expired: datetime | None) -> str:
+def recovery_steps(place: NodeFiles, expired: datetime | None) -> str:
     """The steps that give the node an identity again. `expired`: when its certificate did; None without a usable one.
 
     With bootstrap credentials those are what has to be renewed; without, a certificate has to be brought here."""

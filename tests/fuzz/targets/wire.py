@@ -100,7 +100,9 @@ def targets() -> list[Target]:
         bytes_target("health message", serving_status, [b"\x08\x01", b"\x12\x02ab\x08\x02"], errors=(ValueError,)),
         Target("SPDY frames", _pieces_of(SPDY), _spdy, (), [[SPDY]]),
         Target("WebSocket frames", _pieces_of(WEBSOCKET), _websocket, (), [[WEBSOCKET]]),
-        bytes_target("log query", _log_query, QUERIES, errors=(log_options.Undecodable, log_options.Invalid)),
+        bytes_target(
+            "log query", _log_query, QUERIES, errors=(log_options.UndecodableOption, log_options.InvalidOption)
+        ),
         bytes_target(
             "stream answer",
             _stream_head,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from glasslet.identity.recovery import Place, recovery_steps, waiting_for_approval
+from glasslet.identity.recovery import NodeFiles, recovery_steps, waiting_for_approval
 from glasslet.identity.signing_objects import CLIENT_SIGNER, SERVING_SIGNER
 
 EXPIRED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def place(bootstrap: str = "") -> Place:
-    return Place(
+def place(bootstrap: str = "") -> NodeFiles:
+    return NodeFiles(
         node="node-7",
         kubeconfig="/etc/kubernetes/kubelet.conf",
         bootstrap_kubeconfig=bootstrap,

@@ -11,7 +11,7 @@ from aiohttp import web
 from glasslet.api.pod import Pod
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
 from glasslet.server import responses
-from glasslet.server.handlers.log_options import Invalid, Undecodable, log_options
+from glasslet.server.handlers.log_options import InvalidOption, UndecodableOption, log_options
 from glasslet.server.protocols import LogSource, PodSource
 from glasslet.server.request_pipeline import CONNECTIONS
 from glasslet.server.routing import Parameters, Route, RouteTable
@@ -25,9 +25,9 @@ def add_container_logs(routes: RouteTable, pods: PodSource, logs: LogSource, *, 
     async def handler(request: web.Request, parameters: Parameters) -> web.StreamResponse:
         try:
             options = log_options(request.query)
-        except Undecodable:
+        except UndecodableOption:
             return responses.plain(400, '{"message": "Unable to decode query."}')
-        except Invalid:
+        except InvalidOption:
             return responses.plain(422, '{"message": "Invalid request."}')
         name, container = parameters["pod"], parameters["container"]
         pod = pods.pod(parameters["namespace"], name)

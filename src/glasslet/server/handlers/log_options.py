@@ -15,16 +15,16 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 STREAMS = ("All", "Stdout", "Stderr")
 
 
-class Undecodable(Exception):
+class UndecodableOption(Exception):
     """A value is not of its field's kind."""
 
 
-class Invalid(Exception):
+class InvalidOption(Exception):
     """Values are out of range or do not go together."""
 
 
 def log_options(query: MultiMapping[str]) -> PodLogOptions:
-    """The options. Of repeated fields the first counts, of the old `tail` too; raises Undecodable or Invalid."""
+    """The options; of repeated fields the first counts. Raises UndecodableOption or InvalidOption."""
     first = {key: query.getone(key) for key in query}
     tail = first.pop("tail", "")
     if tail:
@@ -47,13 +47,13 @@ def log_options(query: MultiMapping[str]) -> PodLogOptions:
 
 def _validate(options: PodLogOptions) -> None:
     if options.tail_lines is not None and options.tail_lines < 0:
-        raise Invalid("tailLines")
+        raise InvalidOption("tailLines")
     if options.limit_bytes is not None and options.limit_bytes < 1:
-        raise Invalid("limitBytes")
+        raise InvalidOption("limitBytes")
     if options.since_seconds is not None and (options.since_seconds < 1 or options.since_time is not None):
-        raise Invalid("sinceSeconds")
+        raise InvalidOption("sinceSeconds")
     if options.stream not in STREAMS or (options.stream != "All" and options.tail_lines is not None):
-        raise Invalid("stream")
+        raise InvalidOption("stream")
 
 
 def _boolean(query: Mapping[str, str], name: str) -> bool:
@@ -66,7 +66,7 @@ def _integer(query: Mapping[str, str], name: str) -> int | None:
         return None
     text = query[name]
     if not _INTEGER.fullmatch(text) or len(text) > 20 or not -(2**63) <= int(text) < 2**63:
-        raise Undecodable(name)
+        raise UndecodableOption(name)
     return int(text)
 
 
@@ -75,8 +75,8 @@ def _time(query: Mapping[str, str], name: str) -> datetime | None:
     if text in ("", "null"):
         return None
     if not _RFC3339.fullmatch(text):
-        raise Undecodable(name)
+        raise UndecodableOption(name)
     try:
         return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
     except ValueError:
-        raise Undecodable(name) from None
+        raise UndecodableOption(name) from None

@@ -58,7 +58,7 @@ def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
         # A fifo or a device has no end.
         return responses.error(403, "403 Forbidden")
     try:
-        return _File(full, headers={"Content-Type": file_type(full)})
+        return _SystemLogFile(full, headers={"Content-Type": file_type(full)})
     except OSError:
         return responses.error(500, "500 Internal Server Error")
 
@@ -75,7 +75,7 @@ def file_type(path: str) -> str:
         return "application/octet-stream" if _BINARY.search(file.read(_SNIFFED)) else "text/plain; charset=utf-8"
 
 
-class _File(web.FileResponse):
+class _SystemLogFile(web.FileResponse):
     """Sent once: the pipeline sends answers itself, and aiohttp would prepare a file a second time."""
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:

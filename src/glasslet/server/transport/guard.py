@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from glasslet.server.access.users import ClientCertificate
 from glasslet.server.transport.limits import ConnectionLimits
-from glasslet.server.transport.places import Place, Places
+from glasslet.server.transport.places import ConnectionPlace, Places
 from glasslet.server.transport.tally import Tally
 from glasslet.server.transport.tls import Handshake
 
@@ -107,7 +107,7 @@ class ConnectionGuard(asyncio.Protocol):
     """One connection. Heads are counted from the end of one answer to the start of the next request's handling."""
 
     def __init__(
-        self, inner: asyncio.Protocol, connections: ServerConnections, client: AcceptedClient, place: Place
+        self, inner: asyncio.Protocol, connections: ServerConnections, client: AcceptedClient, place: ConnectionPlace
     ) -> None:
         self.source = client.source
         self.certificate: ClientCertificate | None = None

@@ -28,7 +28,7 @@ _SUBNET_BITS = 64
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class ConnectionPlace:
     """One connection's place. `evict` closes the connection."""
 
     source: str
@@ -46,9 +46,9 @@ class Places:
         self._limits = limits
         self._now = now
         self._api_server = api_server
-        self._strangers: dict[str, dict[Place, None]] = {}
+        self._strangers: dict[str, dict[ConnectionPlace, None]] = {}
         self._stranger_count = 0
-        self._known: dict[str, set[Place]] = {}
+        self._known: dict[str, set[ConnectionPlace]] = {}
         self._known_count = 0
         self._learned: OrderedDict[str, None] = OrderedDict()
 
@@ -60,17 +60,17 @@ class Places:
         """The number of strangers."""
         return self._stranger_count
 
-    def take(self, address: str, evict: Callable[[], None]) -> Place | None:
+    def take(self, address: str, evict: Callable[[], None]) -> ConnectionPlace | None:
         """A place for a new connection from `address`; None if it has to be refused."""
         source = source_of(address)
         if not self._has_room(source):
             return None
-        place = Place(source, self._now(), evict)
+        place = ConnectionPlace(source, self._now(), evict)
         self._strangers.setdefault(source, {})[place] = None
         self._stranger_count += 1
         return place
 
-    def prove(self, place: Place) -> None:
+    def prove(self, place: ConnectionPlace) -> None:
         """Makes a stranger known, unless its source has too many known connections."""
         if place.known or place not in self._strangers.get(place.source, ()):
             return
@@ -83,7 +83,7 @@ class Places:
         self._known.setdefault(place.source, set()).add(place)
         self._known_count += 1
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: ConnectionPlace) -> None:
         """Gives the place back. May be called again."""
         if place.known:
             known = self._known.get(place.source, set())
@@ -122,7 +122,7 @@ class Places:
             return True
         return self._evict_oldest(max(self._strangers.values(), key=len, default={}))
 
-    def _evict_oldest(self, places: dict[Place, None]) -> bool:
+    def _evict_oldest(self, places: dict[ConnectionPlace, None]) -> bool:
         oldest = next(iter(places), None)
         if oldest is None or self._now() - oldest.since < GRACE_SECONDS:
             return False

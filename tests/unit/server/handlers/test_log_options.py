@@ -9,7 +9,7 @@ from multidict import MultiDict
 
 from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.runtime.logs.container_logs import reading
-from glasslet.server.handlers.log_options import Invalid, Undecodable, log_options
+from glasslet.server.handlers.log_options import InvalidOption, UndecodableOption, log_options
 
 
 def options(*pairs: tuple[str, str]) -> PodLogOptions:
@@ -54,7 +54,7 @@ def test_first_of_repeated_fields_counts() -> None:
     ],
 )
 def test_values_of_the_wrong_kind_cannot_be_decoded(name: str, text: str) -> None:
-    with pytest.raises(Undecodable):
+    with pytest.raises(UndecodableOption):
         options((name, text))
 
 
@@ -71,7 +71,7 @@ def test_values_of_the_wrong_kind_cannot_be_decoded(name: str, text: str) -> Non
 )
 def test_values_out_of_range_or_at_odds_are_invalid(pairs: list[tuple[str, str]]) -> None:
     # http.md: "422 ...: sinceSeconds with sinceTime, tailLines with a single stream, bad stream value or range"
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidOption):
         options(*pairs)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from glasslet.server.transport.limits import ConnectionLimits
-from glasslet.server.transport.places import LEARNED, Place, Places, source_of
+from glasslet.server.transport.places import LEARNED, ConnectionPlace, Places, source_of
 
 LIMITS = ConnectionLimits(connections=12, known_per_source=3, strangers=8, strangers_per_source=3, reserved=2)
 API_SERVER, MALLORY, ALICE = "192.0.2.1", "192.0.2.66", "192.0.2.7"
@@ -24,10 +24,10 @@ class World:
     def __post_init__(self) -> None:
         self.places = Places(LIMITS, now=lambda: self.now, api_server=lambda: self.api_server)
 
-    def take(self, address: str, name: str = "") -> Place | None:
+    def take(self, address: str, name: str = "") -> ConnectionPlace | None:
         return self.places.take(address, lambda: self.evicted.append(name or address))
 
-    def known(self, address: str) -> Place:
+    def known(self, address: str) -> ConnectionPlace:
         place = self.take(address)
         assert place is not None
         self.places.prove(place)
