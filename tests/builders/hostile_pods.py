@@ -49,6 +49,12 @@ def pods_with_numbers_at_their_ends() -> list[Any]:
     return pods
 
 
+def pods_with_amount(amount: str) -> list[Any]:
+    """One pod for each quantity of the whole pod, which is replaced by this one."""
+    places = [place for place in _all_places() if _AMOUNTS_BELOW.intersection(place)]
+    return [put(whole_pod(), place, amount) for place in places if isinstance(_get(whole_pod(), place), str)]
+
+
 def put(value: Any, path: Place, new: Any) -> Any:
     """A copy with that place changed; unchanged where an earlier change took the place away."""
     if not path:

@@ -17,7 +17,7 @@ from glasslet.api.persistent_volume import PersistentVolume
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.times import rfc3339
-from tests.builders.hostile_pods import changed_pods
+from tests.builders.hostile_pods import changed_pods, pods_with_amount
 
 T = TypeVar("T")
 LONGEST_ERROR = 1200
@@ -65,6 +65,13 @@ def test_a_huge_size_limit_is_a_size_limit(amount: str) -> None:
     limit = pod.spec.volumes[0].empty_dir.size_limit  # type: ignore[union-attr]
     assert limit is not None
     assert limit.value() == 2**63 - 1
+
+
+@pytest.mark.parametrize("amount", ["1e63", "9" * 5000, "-1e999999999"])
+def test_a_huge_quantity_in_any_field_leaves_the_pod_readable(amount: str) -> None:
+    pods = pods_with_amount(amount)
+    assert len(pods) >= 10
+    assert all(decode(json.dumps(pod), Pod).metadata.name for pod in pods)
 
 
 @pytest.mark.parametrize(
