@@ -124,8 +124,8 @@ def _balance(answer: TraceAnswer) -> str:
     unnamed = milliseconds(answer.unnamed_ms)
     share = answer.unnamed_ms / answer.total_ms if answer.total_ms else 0.0
     if share <= 0.05:
-        return f"  every millisecond is accounted for: {unnamed} without a name"
-    return f"  {unnamed} have no name ({share:.0%} of the whole)"
+        return f"  all but {unnamed} of {milliseconds(answer.total_ms)} have a name"
+    return f"  {unnamed} of {milliseconds(answer.total_ms)} have no name ({share:.0%})"
 
 
 def _later(answer: TraceAnswer, limit: int | None) -> list[str]:

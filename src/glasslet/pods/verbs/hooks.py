@@ -15,8 +15,6 @@ from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.protocols import RuntimeService
 
-DRAINED_BYTES = 10 * 1024
-"""Of an HTTP answer; more is not read."""
 SHOWN_BYTES = 1024
 """Of a command's output, in the message of a failed postStart."""
 
