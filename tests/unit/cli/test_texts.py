@@ -98,7 +98,7 @@ def test_a_waterfall_names_total_parties_and_the_rest() -> None:
 
 
 def test_a_waterfall_with_a_hole_does_not_claim_to_be_complete() -> None:
-    assert "50 ms have no name (25% of the whole)" in drawn(trace(unnamed_ms=50.0), columns=120)
+    assert "50 ms of 200 ms have no name (25%)" in drawn(trace(unnamed_ms=50.0), columns=120)
 
 
 def test_an_empty_record_is_one_line() -> None:
