@@ -36,10 +36,10 @@ def run(client: AgentClient, target: PodName, request: ExecRequest) -> int:
     """One session; the command's exit code. Raises Failure."""
     import asyncio
 
-    from glasslet.cli.exec_session import carry
-    from glasslet.cli.spdy_streams import open_spdy
-    from glasslet.cli.streams import Streams
-    from glasslet.cli.websocket_streams import open_websocket
+    from glasslet.cli.streams.protocol import Streams
+    from glasslet.cli.streams.session import carry
+    from glasslet.cli.streams.spdy import open_spdy
+    from glasslet.cli.streams.websocket import open_websocket
 
     session = client.post(pod_path(target.namespace, target.name, "/exec"), request, ExecAnswer)
 

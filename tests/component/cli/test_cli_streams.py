@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import WSMsgType, web
 
-from glasslet.cli.exec_session import carry
 from glasslet.cli.failure import Failure
-from glasslet.cli.spdy_streams import open_spdy
-from glasslet.cli.streams import Channel
-from glasslet.cli.websocket_streams import open_websocket
+from glasslet.cli.streams.protocol import Channel
+from glasslet.cli.streams.session import carry
+from glasslet.cli.streams.spdy import open_spdy
+from glasslet.cli.streams.websocket import open_websocket
 
 SUCCESS = b'{"status":"Success"}'
 Session = Callable[[web.WebSocketResponse], Awaitable[None]]

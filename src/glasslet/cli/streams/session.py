@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.streams import Channel, Streams, exit_code, size_message
+from glasslet.cli.streams.protocol import Channel, Streams, exit_code, size_message
 
 _CHUNK = 64 * 1024
 _END_OF_TRANSMISSION = b"\x04"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.streams import Channel
+from glasslet.cli.streams.protocol import Channel
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, ClientWebSocketResponse

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.streams import Channel
+from glasslet.cli.streams.protocol import Channel
 
 _NAMES = {
     Channel.STATUS: "error",

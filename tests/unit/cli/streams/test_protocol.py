@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.streams import exit_code, size_message
+from glasslet.cli.streams.protocol import exit_code, size_message
 
 
 def test_success_is_zero() -> None:

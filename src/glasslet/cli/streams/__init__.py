@@ -1,0 +1,1 @@
+"""The session of `glasslet exec`: its terminal, and the protocols that carry it."""
