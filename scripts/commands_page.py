@@ -15,9 +15,9 @@ import click
 
 from glasslet.cli.app import COMMANDS, glasslet
 from glasslet.cli.failure import Failure
-from glasslet.config.flag_table import CADVISOR_GROUP, CONFIG_FILE, GROUPS, WINDOWS_ONLY, Flag, deprecation
+from glasslet.config.flags.help import KINDS
+from glasslet.config.flags.table import CADVISOR_GROUP, CONFIG_FILE, GROUPS, WINDOWS_ONLY, Flag, deprecation
 from glasslet.config.gate_table import GATES, Stage
-from glasslet.config.help import KINDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 

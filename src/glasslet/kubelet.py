@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from glasslet.version import KUBELET_VERSION, KUBERNETES_VERSION, VERSION
 
 if TYPE_CHECKING:
-    from glasslet.config.flags import ParsedFlags
+    from glasslet.config.flags.parsing import ParsedFlags
     from glasslet.config.loading import Loaded
     from glasslet.config.options import Options
     from glasslet.config.problem import ConfigProblem
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _start(arguments: list[str]) -> int:
-    from glasslet.config import flags
+    from glasslet.config.flags import parsing as flags
 
     parsed = flags.parse(arguments)
     if not parsed.problems and (code := _answer(parsed)) is not None:
@@ -56,7 +56,7 @@ def _start(arguments: list[str]) -> int:
 def _answer(parsed: ParsedFlags) -> int | None:
     """Prints the answer to --help or --version; None if the kubelet is to start."""
     if parsed.values.get("help"):
-        from glasslet.config.help import help_text
+        from glasslet.config.flags.help import help_text
 
         return _say(help_text())
     version = parsed.values.get("version", "false")

@@ -19,17 +19,17 @@ from glasslet.host.threads import HERE, ThreadPlace
 from glasslet.record.stations import WaitKind
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
-from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.file_volume import FileVolumes, Memory
 from glasslet.volumes.group_owner import GroupOwner
-from glasslet.volumes.host_path import HostPath
-from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.pod_binds import PodBinds
-from glasslet.volumes.projected import ProjectedVolume, Projections
-from glasslet.volumes.secret import SecretVolume
+from glasslet.volumes.types.config_map import ConfigMapVolume
+from glasslet.volumes.types.empty_dir import EmptyDir
+from glasslet.volumes.types.host_path import HostPath
+from glasslet.volumes.types.local import LocalVolume
+from glasslet.volumes.types.projected import ProjectedVolume, Projections
+from glasslet.volumes.types.secret import SecretVolume
 from tests.fakes.api_server import FakeAPIServer
 
 T = TypeVar("T")

@@ -42,8 +42,8 @@ from glasslet.status.builder import status_builder
 from glasslet.status.manager import StatusManager
 from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.types.empty_dir import EmptyDir
 from tests.component.pod_agent import NoFigures
 from tests.component.probed_agent import FakeMemory
 from tests.fakes.claims import NO_CLAIMS

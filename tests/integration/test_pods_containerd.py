@@ -38,8 +38,8 @@ from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.status.builder import status_builder
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.types.empty_dir import EmptyDir
 from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, update
 from tests.fakes.background import in_background
 from tests.fakes.claims import NO_CLAIMS

@@ -33,9 +33,9 @@ from glasslet.podspec.sandbox import sandbox_spec
 from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
 from glasslet.runtime.spec import SandboxSpec
-from glasslet.volumes.empty_dir import EmptyDir
-from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.types.empty_dir import EmptyDir
+from glasslet.volumes.types.host_path import HostPath
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import BUSYBOX, CONFIGURED, PrivateContainerd, Silent

@@ -34,14 +34,14 @@ from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.podspec.request import NodeFacts
 from glasslet.runtime.images.keyring_files import NodeKeyring, credential_paths
 from glasslet.runtime.images.keyring_secrets import PullCredentials
-from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster, Objects
-from glasslet.volumes.downward_api import DownwardAPIVolume
 from glasslet.volumes.file_volume import FileVolumes, Memory
 from glasslet.volumes.plugin import MountCalls, VolumePlugin, VolumeProblem
-from glasslet.volumes.projected import ProjectedVolume, Projections
-from glasslet.volumes.secret import SecretVolume
 from glasslet.volumes.sources import CONFIG_MAP, DOWNWARD_API, PROJECTED, SECRET
+from glasslet.volumes.types.config_map import ConfigMapVolume
+from glasslet.volumes.types.downward_api import DownwardAPIVolume
+from glasslet.volumes.types.projected import ProjectedVolume, Projections
+from glasslet.volumes.types.secret import SecretVolume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

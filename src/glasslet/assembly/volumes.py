@@ -14,16 +14,16 @@ from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.volumes.attachment import ControllerAttachment
 from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims, claim_of
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.group_owner import GroupOwner
-from glasslet.volumes.host_path import HostPath
-from glasslet.volumes.image import ImageVolume
-from glasslet.volumes.iscsi import ISCSIVolume
-from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.nfs import NFSVolume
 from glasslet.volumes.plugin import VolumePlugin
 from glasslet.volumes.pod_binds import PodBinds
+from glasslet.volumes.types.empty_dir import EmptyDir
+from glasslet.volumes.types.host_path import HostPath
+from glasslet.volumes.types.image import ImageVolume
+from glasslet.volumes.types.iscsi import ISCSIVolume
+from glasslet.volumes.types.local import LocalVolume
+from glasslet.volumes.types.nfs import NFSVolume
 from glasslet.volumes.volume_counts import VolumeCounts
 
 

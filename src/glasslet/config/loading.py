@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glasslet.config import flags
 from glasslet.config.config_file import ConfigFile, read_config_file
 from glasslet.config.defaults import LEGACY, RESOLVED_PATHS, overlay, with_defaults, with_eviction_defaults
 from glasslet.config.document import format_path
 from glasslet.config.drop_ins import find_drop_ins, merge_patch, without_empty
 from glasslet.config.feature_gates import FeatureGates, apply_gates
-from glasslet.config.flag_table import FLAGS
+from glasslet.config.flags import parsing as flags
+from glasslet.config.flags.table import FLAGS
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.options import Options, options_of
 from glasslet.config.problem import DEFAULT_ORIGIN, ConfigProblem, Notice, OriginKind, SettingOrigin, Step

@@ -21,10 +21,10 @@ from glasslet.host.files.removal import remove_tree
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import Threads
-from glasslet.volumes.empty_dir_size import tmpfs_size
 from glasslet.volumes.ownership import give_to_group, open_to_all
 from glasslet.volumes.plugin import WAIT_SECONDS, MountCalls, VolumeProblem, VolumeRequest, volume_key
 from glasslet.volumes.problems import SourceUnreachable
+from glasslet.volumes.types.empty_dir_size import tmpfs_size
 
 _MODE = 0o777
 _NOTES = "kubernetes.io/empty-dir"

@@ -41,7 +41,7 @@ from glasslet.volumes.plugin import (
     volume_key,
 )
 from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
-from glasslet.volumes.unserved import unserved
+from glasslet.volumes.types.unserved import unserved
 from glasslet.volumes.volume_counts import MAP, MOUNT, VolumeCounts
 
 _log = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from glasslet.volumes.claim_notes import ClaimNotes
 from glasslet.volumes.claims import Claims
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.group_owner import GroupOwner
-from glasslet.volumes.host_path import HostPath
-from glasslet.volumes.local import LocalVolume
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.pod_binds import PodBinds
+from glasslet.volumes.types.host_path import HostPath
+from glasslet.volumes.types.local import LocalVolume
 from tests.builders.podspec import pod_of
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.waits import WaitLog

@@ -28,16 +28,16 @@ from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
 from glasslet.podspec.downward import file_text
 from glasslet.podspec.errors import ConfigError
-from glasslet.volumes.config_map import ConfigMapVolume
 from glasslet.volumes.data_sources import NoCluster
-from glasslet.volumes.downward_api import DownwardAPIVolume
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.file_volume import MAX_BYTES, MAX_FILES, FileVolumes, Memory, check_amount
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined
-from glasslet.volumes.projected import ProjectedVolume, Projections
-from glasslet.volumes.secret import SecretVolume
+from glasslet.volumes.types.config_map import ConfigMapVolume
+from glasslet.volumes.types.downward_api import DownwardAPIVolume
+from glasslet.volumes.types.projected import ProjectedVolume, Projections
+from glasslet.volumes.types.secret import SecretVolume
 from tests.builders.objects import config_map, secret
 from tests.builders.podspec import node_facts, pod_of
 from tests.fakes.api_server import FakeAPIServer

@@ -11,8 +11,8 @@ from glasslet.api.container import VolumeMount
 from glasslet.api.pod import Pod
 from glasslet.api.volume import ImageVolumeSource, Volume
 from glasslet.exchange.volume import MountedVolume
-from glasslet.volumes.image import ImageVolume
 from glasslet.volumes.plugin import VolumeRequest
+from glasslet.volumes.types.image import ImageVolume
 from tests.builders.pod import container, pod
 from tests.component.pod_agent import Node, running_agent
 from tests.fakes.pod_node import FakeVolumes

@@ -25,10 +25,10 @@ from glasslet.host.threads import HostThreads
 from glasslet.volumes.attachment import LOOK_EVERY, ControllerAttachment, VolumesInUse
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.group_owner import GroupOwner
-from glasslet.volumes.iscsi import ISCSIVolume
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumeRequest
 from glasslet.volumes.pod_binds import PodBinds
+from glasslet.volumes.types.iscsi import ISCSIVolume
 from tests.builders.podspec import pod_of
 from tests.component.volume_world import Data
 from tests.fakes.waits import WaitLog

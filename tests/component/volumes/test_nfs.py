@@ -19,7 +19,7 @@ from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.manager import VolumeManager
-from glasslet.volumes.nfs import NFSVolume
+from glasslet.volumes.types.nfs import NFSVolume
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.waits import WaitLog
@@ -141,7 +141,7 @@ class DeadServer(Mounts):
 async def test_a_server_that_does_not_answer_is_left_by_force(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     node.program(f'{node.real} -t tmpfs tmpfs "$target"')
     path = (await node.volumes.prepare(sharing()))["share"].path
-    monkeypatch.setattr("glasslet.volumes.nfs.FORCE_AFTER", 0.2)
+    monkeypatch.setattr("glasslet.volumes.types.nfs.FORCE_AFTER", 0.2)
     waits = WaitLog()
     layout, mounts = RootLayout(str(node.root / "kubelet")), DeadServer()
     share = NFSVolume(root=layout, mounts=mounts, threads=HostThreads(recorder=waits))

@@ -16,11 +16,11 @@ from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.threads import HostCallStuck
 from glasslet.podspec.pod_level import pod_memory_limit
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
-from glasslet.volumes.host_path import HostPath
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumePlugin, VolumeRequest
+from glasslet.volumes.types.empty_dir import EmptyDir
+from glasslet.volumes.types.host_path import HostPath
 from glasslet.volumes.volume_counts import HERE, WANTED, VolumeCounts
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS

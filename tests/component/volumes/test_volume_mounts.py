@@ -18,9 +18,9 @@ from glasslet.host.files.removal import remove_empty, remove_tree
 from glasslet.host.mounts import syscalls as mounts
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.threads import HostThreads
-from glasslet.volumes.empty_dir import EmptyDir
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.types.empty_dir import EmptyDir
 from tests.builders.podspec import pod_of
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.waits import WaitLog

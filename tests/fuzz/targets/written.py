@@ -10,8 +10,8 @@ from glasslet.config.credential_providers import read_credential_providers
 from glasslet.config.document import DocumentError
 from glasslet.config.documents import load_documents
 from glasslet.config.duration import Duration
-from glasslet.config.flag_table import FLAGS
-from glasslet.config.flags import parse
+from glasslet.config.flags.parsing import parse
+from glasslet.config.flags.table import FLAGS
 from glasslet.config.machine import MachineFacts
 from glasslet.kubeapi.kubeconfig import KubeconfigError, load_kubeconfig
 from glasslet.runtime.images.keyring import BadKeyring, fits, parse_config_json, parse_dockercfg

@@ -66,4 +66,4 @@ def test_a_type_that_is_as_a_field_has_all_its_fields_read_there() -> None:
     rows = deepcopy(dict(pod_spec.load_rows()))
     rows["ImageVolumeSource"] = {"*": {"as": "Volume.image"}}
     found = [text for text in pod_spec.problems(rows) if text.startswith("ImageVolumeSource.")]
-    assert found == ["ImageVolumeSource.pullPolicy: volumes/image.py does not read pull_policy"]
+    assert found == ["ImageVolumeSource.pullPolicy: volumes/types/image.py does not read pull_policy"]

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from glasslet.cli.app import COMMANDS, glasslet
-from glasslet.config.flag_table import GROUPS, WINDOWS_ONLY
+from glasslet.config.flags.table import GROUPS, WINDOWS_ONLY
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "commands_page.py"
 

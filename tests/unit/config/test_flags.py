@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.config.flag_table import CONFIG_FILE, FLAGS, WINDOWS_ONLY, deprecation
-from glasslet.config.flags import parse
-from glasslet.config.help import help_text
+from glasslet.config.flags.help import help_text
+from glasslet.config.flags.parsing import parse
+from glasslet.config.flags.removed import REMOVED, RemovedFlag
+from glasslet.config.flags.table import CONFIG_FILE, FLAGS, WINDOWS_ONLY, deprecation
 from glasslet.config.loading import load
 from glasslet.config.options import Options
-from glasslet.config.removed_flags import REMOVED, RemovedFlag
 
 DATA = json.loads((Path(__file__).parents[2] / "data" / "flags.json").read_text())
 ROWS = {row["flag"][2:]: row for row in DATA["rows"]}

@@ -12,7 +12,7 @@ from tests.unit.config.files import HEAD, STANDALONE
 from glasslet.config.check import check
 from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_documents
-from glasslet.config.flag_table import FLAGS
+from glasslet.config.flags.table import FLAGS
 from glasslet.config.loading import load
 from glasslet.config.machine import MachineFacts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glasslet.api.quantity import Quantity
-from glasslet.config.flag_values import parse_bool
+from glasslet.config.flags.values import parse_bool
 from glasslet.config.validation.enforcement import parse_cpus
 from glasslet.config.validation.finding import Finding, ValidationInput, refused
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from glasslet.config.flag_table import FLAGS
+from glasslet.config.flags.table import FLAGS
 from glasslet.config.validation.finding import Finding, ValidationInput, invalid, refused
 
 _FLAG_OF = {flag.field: flag.name for flag in FLAGS.values() if flag.field} | {

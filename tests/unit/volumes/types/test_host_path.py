@@ -10,8 +10,8 @@ import pytest
 from glasslet.api.codec import convert
 from glasslet.api.volume import Volume
 from glasslet.exchange.volume import MountedVolume
-from glasslet.volumes.host_path import HostPath, check_type
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
+from glasslet.volumes.types.host_path import HostPath, check_type
 from tests.builders.podspec import pod_of
 from tests.fakes.inline_threads import InlineThreads
 from tests.skips import on_purpose

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from glasslet.config.flag_table import CADVISOR_GROUP, CONFIG_FILE, GROUPS, WINDOWS_ONLY, Flag, deprecation
+from glasslet.config.flags.table import CADVISOR_GROUP, CONFIG_FILE, GROUPS, WINDOWS_ONLY, Flag, deprecation
 from glasslet.config.gate_table import GATES, Stage
 
 _INTRODUCTION = """\

@@ -16,15 +16,15 @@ from glasslet.api.volume import (
 from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.kubeapi.errors import APIError
 from glasslet.kubeapi.objects.tokens import TokenFor
-from glasslet.volumes.config_map import read_config_map
 from glasslet.volumes.data_sources import Anchors, FieldText, Objects, Tokens
-from glasslet.volumes.data_volume import DataVolume
-from glasslet.volumes.downward_api import field_files
 from glasslet.volumes.file_volume import FileVolumes, check_amount
 from glasslet.volumes.key_files import DEFAULT_MODE, config_map_files, secret_files
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined, source_problem
-from glasslet.volumes.secret import read_secret
+from glasslet.volumes.types.config_map import read_config_map
+from glasslet.volumes.types.data_volume import DataVolume
+from glasslet.volumes.types.downward_api import field_files
+from glasslet.volumes.types.secret import read_secret
 
 _PRIVATE = 0o600
 _BREATHE_EVERY = 50

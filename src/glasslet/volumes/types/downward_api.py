@@ -8,11 +8,11 @@ from glasslet.api.pod import Pod
 from glasslet.api.volume import DownwardAPIVolumeFile, DownwardAPIVolumeSource
 from glasslet.host.files.atomic_files import FileContent, Files
 from glasslet.volumes.data_sources import FieldText
-from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined
+from glasslet.volumes.types.data_volume import DataVolume
 
 
 class DownwardAPIVolume(DataVolume):

@@ -6,8 +6,8 @@ import pytest
 
 from glasslet.api.codec import convert
 from glasslet.api.volume import EmptyDirVolumeSource
-from glasslet.volumes.empty_dir_size import page_size, tmpfs_size
 from glasslet.volumes.plugin import VolumeProblem
+from glasslet.volumes.types.empty_dir_size import page_size, tmpfs_size
 from tests.builders.podspec import pod_of
 
 

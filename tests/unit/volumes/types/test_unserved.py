@@ -7,7 +7,7 @@ import pytest
 from glasslet.api.codec import convert
 from glasslet.api.volume import Volume
 from glasslet.volumes.plugin import VolumeRequest
-from glasslet.volumes.unserved import SUCCESSORS, unserved
+from glasslet.volumes.types.unserved import SUCCESSORS, unserved
 from tests.builders.podspec import pod_of
 
 REMOVED = ("cephfs", "flocker", "glusterfs", "photonPersistentDisk", "quobyte", "rbd", "scaleIO", "storageos")

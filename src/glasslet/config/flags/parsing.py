@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasslet.config.flag_table import FLAGS, WINDOWS_ONLY, Flag, deprecation
-from glasslet.config.flag_values import PARSERS, combine
+from glasslet.config.flags.removed import REMOVED, warning_of
+from glasslet.config.flags.table import FLAGS, WINDOWS_ONLY, Flag, deprecation
+from glasslet.config.flags.values import PARSERS, combine
 from glasslet.config.problem import ConfigProblem, Notice, Step
-from glasslet.config.removed_flags import REMOVED, warning_of
 
 SECRET_FLAGS = frozenset({"manifest-url-header", "storage-driver-password"})
 """Their values are never shown."""

@@ -8,11 +8,11 @@ from glasslet.host.files.atomic_files import Files
 from glasslet.kubeapi.errors import APIError
 from glasslet.kubeapi.objects.optional import if_it_exists
 from glasslet.volumes.data_sources import Objects
-from glasslet.volumes.data_volume import DataVolume
 from glasslet.volumes.file_volume import FileVolumes
 from glasslet.volumes.key_files import DEFAULT_MODE, secret_files
 from glasslet.volumes.plugin import VolumeRequest
 from glasslet.volumes.problems import source_problem
+from glasslet.volumes.types.data_volume import DataVolume
 
 
 class SecretVolume(DataVolume):
