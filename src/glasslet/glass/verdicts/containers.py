@@ -7,13 +7,12 @@ from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
 from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
-from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
+from glasslet.api.pod_status import ContainerStateTerminated
 from glasslet.api.restarts import policy_of, restarts_after
+from glasslet.glass.verdicts.exits import exit_brief, exit_words, killing_of, next_step
 from glasslet.glass.verdicts.situation import Situation
-from glasslet.record.events import ChangeObserved, Decided
+from glasslet.record.events import ChangeObserved
 from glasslet.record.stations import WaitKind
-
-_SIGNALS = {137: "KILL, often out of memory", 139: "a segmentation fault", 143: "TERM"}
 
 
 def crash_back_off(it: Situation) -> VerdictAnswer | None:
@@ -27,24 +26,24 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
         again = it.until(wait)
         since = last.finished_at if last is not None else None
         held = duration(wait.until - since.timestamp()) if wait and wait.until and since else ""
-        after = _exit(last)
+        after = exit_words(it, status.name, last)
         return it.verdict(
             Rule.CRASH_BACK_OFF,
             VerdictState.FAILING,
             f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
             + (f"; next start in {again}." if again else "."),
-            brief=f"back-off after {_exit_brief(last)}"
+            brief=f"back-off after {exit_brief(it, status.name, last)}"
             + (f" ({held})" if held else "")
             + (f", next start in {again}" if again else ""),
             since=since,
             evidence=[
-                ("last run", _last_run(it, last)),
+                ("last run", _last_run(it, status.name, last)),
                 ("last words", it.last_words.get(status.name, "")),
                 ("message", last.message.strip() if last is not None else ""),
-                ("killed for", _killed_for(it, status)),
+                ("killed", _killed(it, status.name, last)),
                 ("back-off", waiting.message),
             ],
-            next_step=f"read its log: glasslet logs {it} -c {status.name}",
+            next_step=next_step(it, status, last),
         )
     return None
 
@@ -81,14 +80,14 @@ def init_not_finished(it: Situation) -> VerdictAnswer | None:
             return it.verdict(
                 Rule.INIT_FAILED,
                 VerdictState.FAILING,
-                f"{it} cannot go on: init container {status.name} {_exit(ended)}.",
+                f"{it} cannot go on: init container {status.name} {exit_words(it, status.name, ended)}.",
                 brief=f"init container {status.name} failed",
                 since=ended.finished_at,
                 evidence=[
                     ("last words", it.last_words.get(status.name, "")),
                     ("message", ended.message.strip()),
                 ],
-                next_step=f"read its log: glasslet logs {it} -c {status.name}",
+                next_step=next_step(it, status, ended),
             )
     return None
 
@@ -134,39 +133,22 @@ def ended_container(it: Situation) -> VerdictAnswer | None:
         return it.verdict(
             Rule.ENDED_CONTAINER,
             VerdictState.FAILING if ended.exit_code else VerdictState.WAITING,
-            f"{it} is not ready: container {status.name} {_exit(ended)} {it.ago(ended.finished_at)} ago"
+            f"{it} is not ready: container {status.name} {exit_words(it, status.name, ended)}"
+            f" {it.ago(ended.finished_at)} ago"
             + (f" and stays down (restart policy {policy})." if stays else " and will be started again."),
-            brief=f"{status.name} {_exit(ended)}",
+            brief=f"{status.name}: {exit_brief(it, status.name, ended)}",
             since=ended.finished_at,
             evidence=[
                 ("last words", it.last_words.get(status.name, "")),
                 ("message", ended.message.strip()),
-                ("killed for", _killed_for(it, status)),
+                ("killed", _killed(it, status.name, ended)),
             ],
-            next_step=f"read its log: glasslet logs {it} -c {status.name}",
+            next_step=next_step(it, status, ended),
         )
     return None
 
 
-def _exit(ended: ContainerStateTerminated | None) -> str:
-    if ended is None:
-        return "ended"
-    if ended.reason == "OOMKilled":
-        return "ran out of memory (OOMKilled)"
-    if ended.signal:
-        return f"was killed by signal {ended.signal}"
-    known = _SIGNALS.get(ended.exit_code)
-    said = f", {ended.reason}" if ended.reason not in ("", "Error", "Completed") else ""
-    return f"exited with code {ended.exit_code}" + (f" ({known}{said})" if known else said)
-
-
-def _exit_brief(ended: ContainerStateTerminated | None) -> str:
-    if ended is None:
-        return "its end"
-    return "out of memory" if ended.reason == "OOMKilled" else f"exit {ended.exit_code}"
-
-
-def _last_run(it: Situation, ended: ContainerStateTerminated | None) -> str:
+def _last_run(it: Situation, name: str, ended: ContainerStateTerminated | None) -> str:
     if ended is None or ended.finished_at is None:
         return ""
     # The API's times are whole seconds.
@@ -174,16 +156,13 @@ def _last_run(it: Situation, ended: ContainerStateTerminated | None) -> str:
     # A container that never started "began" in 1970.
     seconds = (ended.finished_at - began).total_seconds() if began is not None and began.timestamp() > 0 else None
     took = "" if seconds is None else f", ran {duration(seconds)}" if seconds >= 1 else ", ran less than a second"
-    return f"{_exit(ended)} {it.ago(ended.finished_at)} ago{took}"
+    return f"{exit_words(it, name, ended)} {it.ago(ended.finished_at)} ago{took}"
 
 
-def _killed_for(it: Situation, status: ContainerStatus) -> str:
-    """The newest decision to kill this container, if one was made."""
-    for event in reversed(it.record.events):
-        if isinstance(event, Decided) and event.container == status.name and "kill" in event.what.lower():
-            reason = dict(event.inputs).get("reason", "")
-            return f"{event.what}{': ' + reason if reason else ''}, {it.ago(event.start)} ago"
-    return ""
+def _killed(it: Situation, name: str, ended: ContainerStateTerminated | None) -> str:
+    """When and why this agent killed the container, "" if it did not."""
+    found = killing_of(it, name, ended)
+    return f"{it.ago(found.at)} ago, because {found.why}" if found is not None else ""
 
 
 def _result(it: Situation, container: str) -> str:

@@ -9,6 +9,7 @@ from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
 from glasslet.glass.timeline import described, moment
+from glasslet.glass.verdicts.exits import exit_words, has_run
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, Decided, end_of
 from glasslet.record.history import PodRecord
@@ -50,7 +51,7 @@ def over(it: Situation) -> VerdictAnswer | None:
     if not has_ended(it.status):
         return None
     last = [(s.name, s.state.terminated) for s, _ in it.statuses() if s.state.terminated is not None]
-    codes = ", ".join(f"{name}: exit {ended.exit_code}" for name, ended in last)
+    codes = ", ".join(f"{name} {exit_words(it, name, ended)}" for name, ended in last)
     finished = max((ended.finished_at for _, ended in last if ended.finished_at is not None), default=None)
     if it.status.phase == "Succeeded":
         return it.verdict(
@@ -69,7 +70,7 @@ def over(it: Situation) -> VerdictAnswer | None:
         brief=it.status.reason or "failed",
         since=finished,
         evidence=[("containers", codes), ("reason", it.status.reason), ("last words", "; ".join(words))],
-        next_step=f"read its log: glasslet logs {it}",
+        next_step=f"read its log: glasslet logs {it}" if any(has_run(s) for s, _ in it.statuses()) else "",
     )
 
 

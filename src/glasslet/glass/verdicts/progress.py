@@ -8,6 +8,7 @@ from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
 from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.exits import exit_words
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved
 from glasslet.record.history import LiveWait
@@ -56,7 +57,7 @@ def _last_ends(it: Situation) -> list[tuple[str, str]]:
     found = []
     for status, _ in it.statuses():
         if (end := status.last_state.terminated) is not None:
-            found.append(("last end", f"container {status.name} exited with code {end.exit_code} ({end.reason})"))
+            found.append(("last end", f"container {status.name} {exit_words(it, status.name, end)}"))
             found.append(("last words", it.last_words.get(status.name, "")))
     return found
 
