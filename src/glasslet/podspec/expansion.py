@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 
 from glasslet.podspec.errors import container_error
 
@@ -20,6 +21,7 @@ the kernel takes 2 MiB; that limit is the container's, so the runtime reports it
 COST = 9
 """Bytes that a text costs beyond its own: the byte that ends it, and a pointer."""
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+_DOLLARS = re.compile(r"\$\$")
 
 
 class TooLong(Exception):
@@ -91,9 +93,10 @@ def _too_long() -> TooLong:
 def _replace(text: str, lookup: Callable[[str], str | None]) -> str:
     pieces: list[str] = []
     length = at = 0
-    for match in _REFERENCE.finditer(text):
-        name = match[1]
-        value = "$" if name is None else lookup(name)
+    # No reference ends behind the last `)`. Each `$(` there would be followed to the end of the text.
+    last = text.rfind(")") + 1
+    for match in chain(_REFERENCE.finditer(text, 0, last), _DOLLARS.finditer(text, last)):
+        value = "$" if match[0] == "$$" else lookup(match[1])
         for piece in (text[at : match.start()], match[0] if value is None else value):
             pieces.append(piece)
             length += len(piece)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import tracemalloc
 from collections.abc import Callable
 
@@ -34,6 +35,14 @@ from tests.builders.podspec import container_request, pod_of
 )
 def test_references_are_expanded_as_the_api_documents(text: str, expanded: str) -> None:
     assert expand(text, {"A": "1", "B": "two", "EMPTY": ""}) == expanded
+
+
+def test_references_that_never_end_cost_no_time() -> None:
+    # Each was followed to the end of the text: half a minute on the event loop.
+    text = "$(" * (MAX_TEXT // 4)
+    began = time.perf_counter()
+    assert expand(f"$(A){text}$$", {"A": "1"}) == f"1{text}$"
+    assert time.perf_counter() - began < 2
 
 
 def test_expansion_is_not_repeated_on_its_result() -> None:
