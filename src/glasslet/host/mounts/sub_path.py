@@ -11,13 +11,15 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Protocol
 
 from glasslet.host.files.small_files import make_directory
 from glasslet.host.mounts.table import MountTable, resolved
 
 _MAX_LINKS = 40
+# One descriptor is open for each directory on the way: a container must not use up the agent's.
+_MAX_DEPTH = 255
 # Places are at <container>/<index> below the directory of their volume.
 _PLACE_DEPTH = 2
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -81,10 +83,9 @@ def open_existing_inside(volume: str, path: str) -> Iterator[int]:
 @contextmanager
 def _walk(volume: str, path: str, step: Callable[[int, str, int], int]) -> Iterator[int]:
     """`step` opens one element, given its parent, its name and the volume's mode."""
-    with ExitStack() as opened:
-        root = _keep(opened, os.open(os.path.realpath(volume), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
-        mode = stat.S_IMODE(os.fstat(root).st_mode)
-        way = [root]
+    way = [os.open(os.path.realpath(volume), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)]
+    try:
+        mode = stat.S_IMODE(os.fstat(way[0]).st_mode)
         ahead = list(reversed(path.split("/")))
         links = 0
         while ahead:
@@ -94,20 +95,30 @@ def _walk(volume: str, path: str, step: Callable[[int, str, int], int]) -> Itera
             if name == "..":
                 if len(way) == 1:
                     raise OutsideVolume(path)
-                way.pop()
+                os.close(way.pop())
                 continue
-            descriptor = _keep(opened, step(way[-1], name, mode))
-            if stat.S_ISLNK(os.fstat(descriptor).st_mode):
-                links += 1
-                goal = os.readlink("", dir_fd=descriptor)
-                if links > _MAX_LINKS:
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-                if goal.startswith("/"):
-                    raise OutsideVolume(path)
-                ahead.extend(reversed(goal.split("/")))
-            else:
-                way.append(descriptor)
+            if len(way) > _MAX_DEPTH:
+                raise OSError(errno.ENAMETOOLONG, f"is deeper than {_MAX_DEPTH} directories", path)
+            way.append(step(way[-1], name, mode))
+            goal = _link_goal(way[-1])
+            if goal is None:
+                continue
+            links += 1
+            if links > _MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            if goal.startswith("/"):
+                raise OutsideVolume(path)
+            os.close(way.pop())
+            ahead.extend(reversed(goal.split("/")))
         yield way[-1]
+    finally:
+        for descriptor in way:
+            os.close(descriptor)
+
+
+def _link_goal(descriptor: int) -> str | None:
+    """Where a symbolic link leads; None for anything else."""
+    return os.readlink("", dir_fd=descriptor) if stat.S_ISLNK(os.fstat(descriptor).st_mode) else None
 
 
 def _open_or_make(parent: int, name: str, mode: int) -> int:
@@ -118,13 +129,12 @@ def _open_or_make(parent: int, name: str, mode: int) -> int:
         pass
     os.mkdir(name, mode, dir_fd=parent)
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    # The umask cut the mode, and mkdir drops the set-group-id bit that fsGroup relies on.
-    os.fchmod(descriptor, mode)
-    return descriptor
-
-
-def _keep(opened: ExitStack, descriptor: int) -> int:
-    opened.callback(os.close, descriptor)
+    try:
+        # The umask cut the mode, and mkdir drops the set-group-id bit that fsGroup relies on.
+        os.fchmod(descriptor, mode)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 

@@ -54,6 +54,24 @@ def test_links_to_links_that_lead_out_are_refused(volume: Path) -> None:
         found(volume, "link")
 
 
+def test_links_that_go_up_and_down_many_times_use_up_no_descriptors(volume: Path) -> None:
+    (volume / "dir" / "link").symlink_to("inner/../" * 400 + "inner")
+    with open_inside(str(volume), "dir/../dir/link") as descriptor:
+        assert len(os.listdir("/proc/self/fd")) < 100
+        assert os.readlink(f"/proc/self/fd/{descriptor}") == os.path.realpath(volume / "dir" / "inner")
+    before = os.listdir("/proc/self/fd")
+    found(volume, "dir/link")
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_path_of_more_directories_than_descriptors_may_be_open_is_refused(volume: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="deeper than 255 directories"):
+        found(volume, "a/" * 256)
+    assert os.listdir("/proc/self/fd") == before
+    assert found(volume, "a/" * 255) == "/".join("a" * 255)
+
+
 def test_a_loop_of_links_ends(volume: Path) -> None:
     (volume / "a").symlink_to("b")
     (volume / "b").symlink_to("a")
