@@ -88,7 +88,7 @@ def _content(line: bytes) -> bytes:
     if line.startswith(b"{"):
         try:
             return str(json.loads(line)["log"]).encode()
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return line + b"\n"
     parts = line.split(b" ", 3)
     if len(parts) == 4 and parts[1] in (b"stdout", b"stderr"):

@@ -109,6 +109,12 @@ def test_the_docker_form_is_read_too(tmp_path: Path) -> None:
     assert end_of(tmp_path, line) == "hello\n"
 
 
+def test_output_that_looks_like_very_deep_json_is_output(tmp_path: Path) -> None:
+    # Only the end of a long line is read: it may begin with a brace.
+    for length in range(10_001, 10_005):
+        assert len(end_of(tmp_path, cri_line(('{"":' * 5000)[:length]))) == 2048
+
+
 def test_a_missing_log_is_told() -> None:
     assert log_end("/nonexistent/0.log") == "Error on reading termination message from logs: No such file or directory"
 
