@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import NodeEventSink, PodEventSink
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import Station
+from glasslet.record.way import AtStation, StopAt
 from glasslet.telemetry.metrics.pods import PodWork
 
 
@@ -37,35 +37,6 @@ class StartDurations(Protocol):
     def started(self, total_seconds: float, *, sli_seconds: float | None, host_network: bool = False) -> None: ...
 
 
-StopAt = Callable[[Station, str], Awaitable[None]]
-"""Called with a station and a container ("" for the pod) before the current pod begins there. The pod goes on when it
-returns."""
-
-
-class _At:
-    """Holds the pod if it is to stop here, then records the station while the body runs."""
-
-    __slots__ = ("_container", "_detail", "_recorded", "_report", "_station")
-
-    def __init__(self, report: Reporting, station: Station, container: str, detail: str) -> None:
-        self._report = report
-        self._station = station
-        self._container = container
-        self._detail = detail
-
-    async def __aenter__(self) -> None:
-        report = self._report
-        if report.stop_at is not None:
-            await report.stop_at(self._station, self._container)
-        self._recorded = report.recorder.station(self._station, container=self._container, detail=self._detail)
-        self._recorded.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return self._recorded.__exit__(kind, error, trace)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reporting:
     """Passed to every verb."""
@@ -82,7 +53,7 @@ class Reporting:
 
     def at(self, station: Station, *, container: str = "", detail: str = "") -> AbstractAsyncContextManager[None]:
         """The current pod is at this station while the body runs. It may be held before that."""
-        return _At(self, station, container, detail)
+        return AtStation(self.recorder, self.stop_at, station, container=container, detail=detail)
 
     async def hold(self, station: Station, *, container: str = "") -> None:
         """Holds the pod if it is to stop before this station."""

@@ -36,6 +36,7 @@ from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.standing import StandingFinding, StandingFindings
 from glasslet.record.stations import Station, WaitKind
+from glasslet.record.way import AtStation, StopAt
 from glasslet.status.patch import status_patch
 
 logger = logging.getLogger(__name__)
@@ -102,8 +103,10 @@ class StatusManager:
         pods: PodStore | None = None,
         took: Callable[[float], None] | None = None,
         news: Callable[[], None] | None = None,
+        stop_at: StopAt | None = None,
     ) -> None:
         self._recorder = recorder
+        self._stop_at = stop_at
         self._client = client
         self._pods = pods
         self._took = took
@@ -290,7 +293,7 @@ class StatusManager:
         if body is not None:
             path = paths.pod_status(ref.namespace, ref.name)
             urgent = _ready(known.status) != _ready(ours)
-            with self._recorder.station(Station.STATUS, detail=ours.phase):
+            async with self._at(Station.STATUS, detail=ours.phase):
                 try:
                     try:
                         entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
@@ -316,9 +319,12 @@ class StatusManager:
 
     async def _delete(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
         assert self._client is not None
-        with self._recorder.station(Station.GONE, detail="API object"):
+        async with self._at(Station.GONE, detail="API object"):
             await self._client.delete(paths.pod(ref.namespace, ref.name), uid=known.metadata.uid, grace_seconds=0)
         entry.deleted = known.metadata.uid
+
+    def _at(self, station: Station, *, detail: str) -> AtStation:
+        return AtStation(self._recorder, self._stop_at, station, detail=detail)
 
 
 def _is_sent(entry: _Entry, known: Pod) -> bool:

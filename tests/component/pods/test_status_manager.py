@@ -25,6 +25,7 @@ from glasslet.api.pod_status import (
 from glasslet.kubeapi.errors import APIError, Conflict, Forbidden, Invalid, NotFound, Throttled, Unavailable
 from glasslet.record.events import ChangeObserved
 from glasslet.record.history import PodRecord
+from glasslet.record.stations import Station
 from glasslet.record.store import Record
 from glasslet.status.manager import StatusManager
 from tests.builders.pod import container
@@ -51,7 +52,16 @@ class World:
         self.synced.set()
         self.record = Record()
         self.took: list[float] = []
-        self.manager = StatusManager(recorder=self.record, client=self.server, pods=self, took=self.took.append)
+        self.held: list[Station] = []
+        self.go = asyncio.Event()
+        self.go.set()
+        self.manager = StatusManager(
+            recorder=self.record, client=self.server, pods=self, took=self.took.append, stop_at=self._stop_at
+        )
+
+    async def _stop_at(self, station: Station, _container: str) -> None:
+        self.held.append(station)
+        await self.go.wait()
 
     def server_pod(self) -> Pod:
         return convert(self.server.get_plain("pods", "default", "web"), Pod)
@@ -92,6 +102,17 @@ async def test_published_status_reaches_the_server() -> None:
         await asyncio.sleep(1)
         assert world.phase() == "Running"
         assert len(world.took) == 1
+
+
+async def test_a_status_that_is_held_is_sent_once_its_pod_goes_on() -> None:
+    async with managed() as world:
+        world.go.clear()
+        world.manager.publish(world.pod, PodStatus(phase="Running"))
+        await asyncio.sleep(60)
+        assert (world.held, world.phase()) == ([Station.STATUS], "Pending")
+        world.go.set()
+        await asyncio.sleep(1)
+        assert world.phase() == "Running"
 
 
 async def test_addresses_of_a_crowd_wait_for_what_comes_next_and_readiness_does_not() -> None:

@@ -9,10 +9,11 @@ import pytest
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import LoopClock
-from glasslet.pods.reporting import Reporting, StopAt
+from glasslet.pods.reporting import Reporting
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
 from glasslet.record.store import Record
+from glasslet.record.way import StopAt
 from tests.fakes.pod_node import UNCOUNTED, EventLog
 
 pytestmark = pytest.mark.looptime
