@@ -12,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 from msgspec import Struct
 
-from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.api.object import PodUID
@@ -50,6 +50,7 @@ class FakeGlassSource:
         self.requests: list[LogRequest] = []
         self.probe_results: tuple[ProbeResult, ...] = ()
         self.streaming_url = ""
+        self.broken_manifests: tuple[ManifestProblem, ...] = ()
         self.hanging: dict[str, Stuck] = {}
         self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
         self.break_off_after: int | None = None
@@ -69,7 +70,9 @@ class FakeGlassSource:
         return self.seen
 
     def agent(self) -> AgentAnswer:
-        return AgentAnswer(version="0.0.1", pid=1, ready=True, desired_pods=len(self.seen))
+        return AgentAnswer(
+            version="0.0.1", pid=1, ready=True, desired_pods=len(self.seen), broken_manifests=self.broken_manifests
+        )
 
     def node(self) -> NodeSituation:
         return self.situation

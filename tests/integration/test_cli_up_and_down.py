@@ -208,6 +208,27 @@ def test_a_pod_that_was_restarted_tells_what_it_said_last(machine: Machine) -> N
     assert "last words  no database" in why
 
 
+@pytest.mark.parametrize("words", [("--until-ready", "120"), ()], ids=["until ready", "detached at once"])
+def test_broken_manifests_are_an_error_with_all_problems_and_the_other_pods_run(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    wrong = STAYS.replace("stays", "Wrong").replace("spec:", "spec:\n  dnsPolicy: Mine\n  hostNetwork: perhaps")
+    (machine.pods / "wrong.yaml").write_text(wrong)
+    archive = ("--image-archive", str(machine.archive))
+    up = machine.run(
+        "up", str(machine.pods), "--state", str(machine.state.path), *archive, *UP[:-2], *words, "--detach"
+    )
+    said = up.stderr.decode()
+    assert up.returncode == 1
+    assert "1 manifest is broken" in said
+    assert f"{machine.pods / 'wrong.yaml'}:6: spec.dnsPolicy: Unsupported value" in said
+    assert "spec.hostNetwork: want true or false" in said
+    assert "metadata.name: Invalid value" in said
+    eventually(lambda: [pod["isReady"] for pod in machine.rows("stays")] == [True])
+    assert "spec.dnsPolicy" in machine.run("ps").stdout.decode()
+    assert "spec.dnsPolicy" in machine.run("why", "node").stdout.decode()
+
+
 def test_ctrl_c_ends_the_agent_and_leaves_the_pods(machine: Machine) -> None:
     machine.up(str(machine.pods))
     container = machine.main_container("stays")["id"]

@@ -41,6 +41,17 @@ class TasksAnswer(WireMessage, frozen=True, kw_only=True):
     tasks: tuple[TaskRow, ...] = ()
 
 
+class ManifestProblem(WireMessage, frozen=True, kw_only=True):
+    """One problem of a manifest file that no pod came of. `line` 0: the file as a whole."""
+
+    file: str
+    message: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
+
+
 class AgentAnswer(WireMessage, frozen=True, kw_only=True):
     """The agent. `runtime_pods`: pods in the runtime, desired or not; `record`: size and place of the record."""
 
@@ -57,4 +68,5 @@ class AgentAnswer(WireMessage, frozen=True, kw_only=True):
     desired_pods: int = 0
     runtime_pods: int = 0
     findings: tuple[str, ...] = ()
+    broken_manifests: tuple[ManifestProblem, ...] = ()
     record: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 
 from glasslet.answers.agent import AgentAnswer
 from glasslet.assembly.platform import Platform
@@ -12,6 +13,8 @@ from glasslet.glass.containers import ContainerAccess
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
 from glasslet.runtime.logs.container_logs import ContainerLogs
+from glasslet.sources.file import FileSource
+from glasslet.sources.manifest import Problem
 from glasslet.version import KUBELET_VERSION
 
 
@@ -22,7 +25,11 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> Glass
     return GlassSource(
         pods=pods.census.snapshot,
         agent=AgentFacts(
-            fixed=_agent(platform), conditions=runtime.conditions, observed=runtime.observed, desired=pods.desired
+            fixed=_agent(platform),
+            conditions=runtime.conditions,
+            observed=runtime.observed,
+            desired=pods.desired,
+            broken_manifests=partial(_broken_manifests, pods),
         ),
         node=NodeSituationReader(
             name=foundation.node_name,
@@ -49,6 +56,10 @@ def _agent(platform: Platform) -> AgentAnswer:
         runtime=f"{info.name} {info.version}",
         runtime_endpoint=foundation.configuration.container_runtime_endpoint,
     )
+
+
+def _broken_manifests(pods: PodSide) -> list[Problem]:
+    return [problem for source in pods.sources if isinstance(source, FileSource) for problem in source.broken()]
 
 
 def _cluster(platform: Platform) -> ClusterView | None:

@@ -8,6 +8,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from glasslet.answers.agent import ManifestProblem
 from glasslet.cli.failure import Failure
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -70,6 +73,18 @@ def keep_standard_input(folder: Path) -> None:
     temporary = folder / ".stdin.new"
     temporary.write_bytes(sys.stdin.buffer.read())
     temporary.replace(folder / "stdin.yaml")
+
+
+def broken_manifest_lines(problems: Sequence[ManifestProblem]) -> list[str]:
+    """One line for each problem, with the file that was named, not its link."""
+    return [f"broken manifest: {replace(problem, file=_linked_file(problem.file))}" for problem in problems]
+
+
+def _linked_file(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return path
 
 
 class FollowedFolders:

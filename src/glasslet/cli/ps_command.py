@@ -11,10 +11,12 @@ from pathlib import Path
 
 import click
 
+from glasslet.answers.agent import AgentAnswer
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.words import duration
 from glasslet.cli.agent_client import AgentClient, find_agent
-from glasslet.cli.output import TEXT, fitted, live_text, on_terminal, output_option, show, table, write
+from glasslet.cli.manifests import broken_manifest_lines
+from glasslet.cli.output import TEXT, fitted, live_text, on_terminal, output_option, show, styled, table, write
 
 _FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 _HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
@@ -33,7 +35,7 @@ _PHASE_STYLES = {
 @output_option
 @click.pass_obj
 def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> None:
-    """List the pods, and what each is doing now."""
+    """List the pods, and what each is doing now; below them the manifests that no pod came of."""
     client = find_agent(root_dir)
     if watch and form == TEXT:
         # Ctrl-C ends it.
@@ -41,7 +43,7 @@ def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> No
             follow(client, namespace)
         return
     answer = requested_pods(client, namespace)
-    show(answer, form, lambda: pods_table(answer.pods, datetime.now(UTC)))
+    show(answer, form, lambda: pods_text(answer.pods, broken_manifests(client), datetime.now(UTC)))
 
 
 def requested_pods(client: AgentClient, namespace: str = "") -> PodsAnswer:
@@ -57,6 +59,16 @@ def pods_table(pods: Sequence[PodRow], now: datetime) -> str:
     rows = fitted([cells(row, now) for row in pods], _HEADERS, column=_HEADERS.index("NOW"))
     styles = [_styles(row) for row in pods]
     return table(_HEADERS, rows, styles)
+
+
+def broken_manifests(client: AgentClient) -> list[str]:
+    """A line for each problem of a manifest that no pod came of."""
+    return broken_manifest_lines(client.get("/agent", AgentAnswer).broken_manifests)
+
+
+def pods_text(pods: Sequence[PodRow], broken: Sequence[str], now: datetime) -> str:
+    """The table, and below it the manifests that no pod came of."""
+    return "\n".join([pods_table(pods, now), *(styled(line, "red") for line in broken)])
 
 
 def cells(row: PodRow, now: datetime) -> list[str]:
@@ -91,7 +103,8 @@ def follow(client: AgentClient, namespace: str) -> None:
     if on_terminal():
         with live_text() as shown:
             while True:
-                shown(pods_table(requested_pods(client, namespace).pods, datetime.now(UTC)))
+                pods = requested_pods(client, namespace).pods
+                shown(pods_text(pods, broken_manifests(client), datetime.now(UTC)))
                 time.sleep(1.0)
     before: dict[str, tuple[str, ...]] = {}
     while True:

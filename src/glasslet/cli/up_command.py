@@ -15,13 +15,15 @@ from typing import Any
 import click
 import msgspec
 
+from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.cli import manifests
 from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
-from glasslet.cli.output import live_text, on_terminal, write
+from glasslet.cli.manifests import broken_manifest_lines
+from glasslet.cli.output import live_text, on_terminal, printable, write
 from glasslet.cli.private_containerd import PrivateContainerd
-from glasslet.cli.ps_command import changes, pods_table
+from glasslet.cli.ps_command import changes, pods_text
 from glasslet.cli.state_dir import DEFAULT, RuntimeChoice, StateDir
 
 _LOOK_SECONDS = 0.25
@@ -103,7 +105,8 @@ def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 
     PATH is a manifest, a folder of manifests, or - for standard input. Pods of earlier calls keep running. Ctrl-C ends
-    the agent, not the pods; `glasslet down` removes them.
+    the agent, not the pods; `glasslet down` removes them. With --detach or --until-ready a broken manifest is an error
+    (exit code 1) that lists all its problems; the other pods run.
     """
     if os.geteuid() != 0:
         raise Failure("only root can run pods; use sudo")
@@ -137,7 +140,10 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
     if options.detach:
         if options.until_ready is not None:
             watching.run(until_ready=options.until_ready)
+        else:
+            watching.until_read()
         write(_farewell(state, agent))
+        watching.refuse_broken()
         return
     try:
         watching.run(until_ready=options.until_ready)
@@ -148,6 +154,8 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
         else:
             agent.stop()
             write(f"the agent has ended, its pods keep running; `glasslet down{_state_option(state)}` removes them")
+    if options.until_ready is not None:
+        watching.refuse_broken()
 
 
 class PodWatch:
@@ -158,6 +166,7 @@ class PodWatch:
         self.folders = folders
         self.ended = False
         self.began = time.monotonic()
+        self.broken: tuple[ManifestProblem, ...] = ()
 
     def run(self, *, until_ready: float | None) -> None:
         """Raises NotInTime if pods are not settled within `until_ready` seconds, Failure if the agent ends."""
@@ -168,43 +177,71 @@ class PodWatch:
             show = self._shower(stack)
             while not self.ended:
                 self.folders.update()
-                pods = self._pods()
-                show(pods)
-                if deadline is not None and self._settled(pods):
+                pods, agent = self._look()
+                show(pods, broken_manifest_lines(self.broken))
+                if deadline is not None and agent is not None and self._settled(pods, agent):
                     return
                 if deadline is not None and time.monotonic() > deadline:
                     raise NotInTime(f"not settled after {until_ready:g} s: {_unsettled(pods)}")
                 time.sleep(_LOOK_SECONDS)
 
+    def until_read(self) -> None:
+        """Returns when the agent has read the manifests, after a few seconds at the latest."""
+        while not self.ended:
+            pods, agent = self._look()
+            if agent is not None and self._complete(pods, agent):
+                return
+            time.sleep(_LOOK_SECONDS)
+
+    def refuse_broken(self) -> None:
+        """Raises Failure with every problem of every file that no pod came of."""
+        if self.broken:
+            files = len({problem.file for problem in self.broken})
+            count = "1 manifest is" if files == 1 else f"{files} manifests are"
+            lines = [printable(line) for line in broken_manifest_lines(self.broken)]
+            raise Failure("\n".join([f"{count} broken; the pods of all others run", *lines]))
+
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.ended = True
 
-    def _pods(self) -> Sequence[PodRow]:
+    def _look(self) -> tuple[Sequence[PodRow], AgentAnswer | None]:
+        """The pods, and the agent; None when it does not answer now. Raises Failure if it has ended."""
         try:
-            return self.agent.client.get("/pods", PodsAnswer).pods
+            pods, agent = self.agent.client.get("/pods", PodsAnswer).pods, self.agent.facts()
         except Failure:
             if self.ended or self.agent.running() is not None:
-                return ()
+                return (), None
             raise self.agent.failed("the agent has ended") from None
+        self.broken = agent.broken_manifests
+        return pods, agent
 
-    def _settled(self, pods: Sequence[PodRow]) -> bool:
+    def _settled(self, pods: Sequence[PodRow], agent: AgentAnswer) -> bool:
         """All pods of the manifests are there and settled."""
-        facts = self.agent.facts()
+        complete = self._complete(pods, agent) and agent.ready and len(pods) >= agent.desired_pods
+        return complete and all(row.settled for row in pods)
+
+    def _complete(self, pods: Sequence[PodRow], agent: AgentAnswer) -> bool:
+        """Each manifest has a pod or is broken. A second pod of the same name blocks this for a while only."""
         manifests_here = len(list(self.folders.folder.iterdir()))
-        # A manifest without a pod (invalid, or a second of the same name) must not block this.
-        complete = len(pods) >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
-        return complete and facts.ready and len(pods) >= facts.desired_pods and all(row.settled for row in pods)
+        accounted = len(pods) + len({problem.file for problem in agent.broken_manifests})
+        return accounted >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
 
     @staticmethod
-    def _shower(stack: ExitStack) -> Callable[[Sequence[PodRow]], None]:
+    def _shower(stack: ExitStack) -> Callable[[Sequence[PodRow], list[str]], None]:
         if on_terminal():
             shown = stack.enter_context(live_text())
-            return lambda pods: shown(pods_table(pods, datetime.now(UTC)))
+            return lambda pods, broken: shown(pods_text(pods, broken, datetime.now(UTC)))
         before: dict[str, tuple[str, ...]] = {}
+        said: set[str] = set()
 
-        def lines(pods: Sequence[PodRow]) -> None:
+        def lines(pods: Sequence[PodRow], broken: list[str]) -> None:
             for line in changes(before, pods, datetime.now(UTC)):
                 write(line)
+            for line in broken:
+                if line not in said:
+                    write(printable(line))
+            said.clear()
+            said.update(broken)
 
         return lines
 

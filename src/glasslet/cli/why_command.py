@@ -24,7 +24,7 @@ def command(root_dir: Path | None, pod: str, form: str) -> None:
     """Explain why a pod is as it is, or why the node is Ready or not: one sentence, evidence, next step.
 
     POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
-    `node` means the node; a pod of that name is default/node.
+    `node` means the node, and lists broken manifests; a pod of that name is default/node.
     """
     if pod == NODE:
         answer = find_agent(root_dir).get("/node/why", VerdictAnswer)

@@ -14,6 +14,7 @@ from glasslet.answers.pods import PodDescription, PodsAnswer
 from glasslet.answers.requests import ExecAnswer, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.answers.trace import RecordRow, RecordsAnswer
+from glasslet.answers.why import Evidence
 from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import pod_ref
@@ -111,7 +112,9 @@ class GlassHandlers:
 
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
         """`why node`."""
-        return _json(node_verdict(self._source.node()))
+        verdict = node_verdict(self._source.node())
+        broken = [Evidence(label="broken manifest", text=str(it)) for it in self._source.agent().broken_manifests]
+        return _json(replace(verdict, evidence=(*verdict.evidence, *broken)))
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """`logs`: the text, chunked."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.api.object import PodUID
@@ -21,6 +21,7 @@ from glasslet.glass.verdicts.node_rules import NodeSituation
 from glasslet.probes.results import ProbeResult
 from glasslet.runtime.observed import ObservedPods, RuntimeConditions
 from glasslet.sources.desired import DesiredPods
+from glasslet.sources.manifest import Problem
 
 
 class SeenPod(Protocol):
@@ -66,6 +67,7 @@ class AgentFacts:
     conditions: RuntimeConditions
     observed: ObservedPods
     desired: DesiredPods
+    broken_manifests: Callable[[], Iterable[Problem]]
 
     def __call__(self) -> AgentAnswer:
         """The agent as it is now."""
@@ -77,4 +79,9 @@ class AgentFacts:
             ready=not runtime_error and not network_error and self.desired.ready(),
             desired_pods=len(self.desired.all()),
             runtime_pods=len(self.observed.all()),
+            broken_manifests=tuple(
+                ManifestProblem(file=part.place, message=part.message, line=part.line)
+                for problem in self.broken_manifests()
+                for part in problem.parts or (problem,)
+            ),
         )

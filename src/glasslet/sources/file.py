@@ -14,7 +14,7 @@ from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import Recorder
 from glasslet.sources.folder_watch import FolderWatch, Opener
 from glasslet.sources.inotify import Inotify
-from glasslet.sources.manifest import ManifestReader, shown
+from glasslet.sources.manifest import ManifestReader, Problem, shown
 from glasslet.sources.manifest_files import ManifestFiles
 
 _log = logging.getLogger(__name__)
@@ -51,6 +51,11 @@ class FileSource:
         self._open_inotify = open_inotify
         self._delivered: list[Pod] | None = None
         self._reported: frozenset[str] = frozenset()
+        self._broken: tuple[Problem, ...] = ()
+
+    def broken(self) -> tuple[Problem, ...]:
+        """Problems of files that no pod came of, as of the last check."""
+        return self._broken
 
     async def run(self) -> None:
         """Runs until cancelled."""
@@ -89,6 +94,7 @@ class FileSource:
         for text in self._reported - findings.keys():
             self._recorder.withdrawn(text)
         self._reported = frozenset(findings)
+        self._broken = tuple(self._files.broken())
         pods = self._files.pods()
         if pods is None or (self._delivered is not None and _same(pods, self._delivered)):
             return

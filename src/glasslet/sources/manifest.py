@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from glasslet.api.codec import DecodeError, convert
@@ -13,6 +13,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.static_pods import api_reference, claim_or_bundle_reference
 from glasslet.api.validation.pod import pod_errors
 from glasslet.config.document import Document
+from glasslet.sources.manifest_problems import kubelet_problems
 from glasslet.sources.static import Origin, static_pod
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -27,6 +28,8 @@ class Problem:
     place: str
     message: str
     line: int = 0
+    parts: tuple[Problem, ...] = ()
+    """Every problem of the manifest on its own, where the message has only the first ones."""
 
     def __str__(self) -> str:
         return f"{self.place}:{self.line}: {self.message}" if self.line else f"{self.place}: {self.message}"
@@ -69,7 +72,8 @@ class ManifestReader:
         try:
             written = convert(value, Pod)
         except DecodeError as error:
-            return _problem(document, _under(prefix, str(error)), _join(prefix, error.path))
+            problem = _problem(document, _under(prefix, str(error)), _join(prefix, error.path))
+            return replace(problem, parts=self._parts(document, value, prefix))
         oversized = _oversized_number(value)
         if oversized is not None:
             return _problem(document, _under(prefix, f"{oversized}: the number does not fit 64 bits"), prefix)
@@ -80,9 +84,20 @@ class ManifestReader:
         pod = static_pod(written, default_pod(written), origin, self.node_name)
         errors = pod_errors(pod)
         if errors:
-            return _problem(document, _under(prefix, f"invalid pod: {_summary(errors)}"), _join(prefix, errors[0].path))
+            problem = _problem(
+                document, _under(prefix, f"invalid pod: {_summary(errors)}"), _join(prefix, errors[0].path)
+            )
+            return replace(problem, parts=self._parts(document, value, prefix))
         refused = self._refused_reference(pod)
         return _problem(document, _under(prefix, refused), prefix) if refused else pod
+
+    def _parts(self, document: Document, value: Any, prefix: str) -> tuple[Problem, ...]:
+        if not isinstance(value, dict):
+            return ()
+        return tuple(
+            _problem(document, _under(prefix, part.text), _join(prefix, part.field))
+            for part in kubelet_problems(value, self.node_name)
+        )
 
     def _refused_reference(self, pod: Pod) -> str | None:
         if not self.prevent_api_references:

@@ -115,6 +115,11 @@ class ManifestFiles:
                 yield str(reading.problem)
             yield from reading.notes
 
+    def broken(self) -> Iterator[Problem]:
+        """Problems of files that no pod came of."""
+        yield from self._unreadable.values()
+        yield from (it.problem for it in self._readings.values() if it.problem is not None and not it.kept)
+
     def _is_known(self, path: str) -> bool:
         """Whether a path was read once: a folder listed, a file good, or missing. Upstream waits in all other cases."""
         files = self._files.get(path)

@@ -15,6 +15,7 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.answers.agent import ManifestProblem
 from glasslet.api.object import ContainerID, PodUID
 from glasslet.api.pod_ref import pod_ref
 from glasslet.api.pod_status import (
@@ -90,6 +91,30 @@ async def test_ps_shows_the_pods(agent: FakeAgent, web: FakeSeenPod) -> None:
     ran = await glasslet(agent.root_dir, "ps")
     assert ran.code == 0
     assert ran.out.splitlines()[1].split()[:5] == ["default/web", "Running", "1/2", "1", "-"]
+
+
+BROKEN = ManifestProblem(file="/pods/api.yaml", line=7, message='spec.dnsPolicy: Unsupported value: "Mine"')
+
+
+async def test_ps_lists_manifests_that_no_pod_came_of_below_the_table(agent: FakeAgent, web: FakeSeenPod) -> None:
+    agent.source.broken_manifests = (BROKEN, replace(BROKEN, line=0, message="is empty"))
+    ran = await glasslet(agent.root_dir, "ps")
+    assert ran.out.splitlines()[2:] == [
+        'broken manifest: /pods/api.yaml:7: spec.dnsPolicy: Unsupported value: "Mine"',
+        "broken manifest: /pods/api.yaml: is empty",
+    ]
+
+
+async def test_ps_names_the_file_behind_a_link(agent: FakeAgent, tmp_path: Path) -> None:
+    (tmp_path / "link.yaml").symlink_to("/home/me/api.yaml")
+    agent.source.broken_manifests = (replace(BROKEN, file=str(tmp_path / "link.yaml")),)
+    assert "broken manifest: /home/me/api.yaml:7: " in (await glasslet(agent.root_dir, "ps")).out
+
+
+async def test_why_node_lists_broken_manifests(agent: FakeAgent) -> None:
+    agent.source.broken_manifests = (BROKEN,)
+    said = (await glasslet(agent.root_dir, "why", "node")).out
+    assert "broken manifest  /pods/api.yaml:7: spec.dnsPolicy" in said
 
 
 async def test_json_and_yaml_hold_the_same_answer(agent: FakeAgent, web: FakeSeenPod) -> None:

@@ -233,3 +233,25 @@ def test_a_name_that_is_no_text_can_be_told(folder: Folder) -> None:
     (folder.path / os.fsdecode(b"\xff.yaml")).write_text("{")
     folder.look()
     assert folder.findings()[0].encode().startswith("\N{REPLACEMENT CHARACTER}.yaml".encode())
+
+
+def test_a_broken_file_has_all_its_problems_and_a_good_one_none(folder: Folder) -> None:
+    write(folder.path, "Web", file="wrong.yaml", dnsPolicy="Mine", hostNetwork="perhaps")
+    write(folder.path, "good")
+    folder.look()
+    (problem,) = folder.files.broken()
+    assert problem.place == str(folder.path / "wrong.yaml")
+    assert [part.message.partition(":")[0] for part in problem.parts] == [
+        "spec.hostNetwork",
+        "metadata.name",
+        "spec.dnsPolicy",
+    ]
+
+
+def test_a_file_whose_last_pods_are_kept_is_not_broken_yet(folder: Folder) -> None:
+    write(folder.path)
+    folder.look()
+    folder.change("web.yaml", "kind: [")
+    assert list(folder.files.broken()) == []
+    folder.look()
+    assert len(list(folder.files.broken())) == 1
