@@ -17,6 +17,7 @@ from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_b
 from glasslet.server.access.users import ANONYMOUS, RequestCredentials
 from glasslet.server.routing import Redirect, Refusal, RouteGroup, RouteTable
 from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
+from glasslet.server.transport.places import source_of
 from glasslet.server.transport.tally import Tally
 from glasslet.telemetry.metrics.http import RequestKind
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS: web.AppKey[ServerConnections] = web.AppKey("connections", ServerConnections)
 GLASS = "/glass"
+_QUERY_FIELDS = 10_000
+"""As Go's HTTP library: to read a megabyte of empty fields would hold the event loop."""
 
 
 class RequestMetrics(Protocol):
@@ -108,6 +111,8 @@ class RequestPipeline:
             return responses.error(500, "Internal Error: see the log of the kubelet")
 
     async def _route(self, request: web.Request, path: str, glass: Any) -> web.StreamResponse:
+        if request.rel_url.raw_query_string.count("&") >= _QUERY_FIELDS:
+            return responses.plain(400, f"400 Bad Request: more than {_QUERY_FIELDS} fields in the query")
         of_glass = is_below(path, GLASS) and self._access is not None and request.match_info.http_exception is None
         found = None if of_glass else self._routes.find(path)
         if isinstance(found, Redirect):
@@ -165,7 +170,7 @@ def credentials_of(request: web.Request, guard: ConnectionGuard) -> RequestCrede
     """The credentials of the request."""
     protocols = (p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
     token = bearer_token(request.headers.get("Authorization"), protocols)
-    return RequestCredentials(guard.certificate, token, guard.source)
+    return RequestCredentials(guard.certificate, token, source_of(guard.source))
 
 
 def metric_bucket(path: str, buckets: frozenset[str]) -> str:

@@ -135,3 +135,21 @@ async def test_a_node_that_cannot_be_read_is_an_error_with_its_reason() -> None:
     answer = await ask("GET", "/stats/summary", node=node)
     assert (answer.status, answer.text) == (500, "Internal Error: failed to get root cgroup stats: gone")
     assert (await ask("GET", "/metrics/cadvisor", node=node)).status == 500
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_form_of_many_fields_is_refused(read_only: bool) -> None:
+    node = MeasuringNode()
+    answer = await ask("POST", "/stats/summary", node=node, headers=FORM, body=b"a&" * 4000, read_only=read_only)
+    assert (answer.status, node.stats.asked) == (413, [])
+
+
+async def test_charset_of_a_form_is_not_the_clients_choice() -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded; charset=rot13"}
+    assert (await ask("POST", "/stats/summary", headers=headers, body=b"a=b")).status == 200
+
+
+async def test_query_of_many_fields_is_refused() -> None:
+    node = MeasuringNode()
+    answer = await ask("GET", "/stats/summary?" + "a&" * 20_000, node=node)
+    assert (answer.status, node.stats.asked) == (400, [])

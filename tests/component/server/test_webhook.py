@@ -281,3 +281,14 @@ async def test_a_source_may_guess_again_after_a_while(judge: Judge) -> None:
 async def test_good_tokens_cost_a_source_nothing(judge: Judge) -> None:
     for number in range(100):
         assert await judge.reviewer.review(f"valid-{number}", "192.0.2.7") == User(f"valid-{number}")
+
+
+async def test_review_of_a_client_that_leaves_is_paid_for(judge: Judge) -> None:
+    judge.server.latency = 0.01
+    for number in range(100):
+        review = asyncio.create_task(judge.reviewer.review(f"guess-{number}", "10.1.2.3"))
+        await asyncio.sleep(0.005)
+        review.cancel()
+        await asyncio.gather(review, return_exceptions=True)
+    # review_budget.py: 30 at once, one more each second
+    assert judge.asked() == 30

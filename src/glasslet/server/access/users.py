@@ -61,7 +61,7 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class RequestCredentials:
-    """The credentials of a request. `source`: the client's address."""
+    """The credentials of a request. `source`: the client's IPv4 address, or the /64 of its IPv6 address."""
 
     certificate: ClientCertificate | None = None
     token: str | None = field(default=None, repr=False)

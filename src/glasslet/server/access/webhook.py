@@ -131,7 +131,8 @@ class WebhookReviewer:
         review = TokenReview(spec=TokenReviewSpec(token=token))
         try:
             answer = await self._reviews.ask(paths.TOKEN_REVIEWS, review, self._reviews.metrics.token_review)
-        except BaseException:
+        except ReviewError:
+            # Not for a cancelled request: a client that leaves early has still cost the API server a review.
             self._budget.give_back(source)
             raise
         user = token_user(answer.status)
