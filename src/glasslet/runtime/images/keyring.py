@@ -46,12 +46,11 @@ class Keyring(Struct, frozen=True):
 
 def keyring_of(configs: Iterable[Mapping[str, RegistryAuth]]) -> Keyring:
     """A keyring from parsed configurations."""
-    entries: dict[str, tuple[RegistryAuth, ...]] = {}
+    entries: dict[str, list[RegistryAuth]] = {}
     for config in configs:
         for place, auth in config.items():
-            key = _key(place)
-            entries[key] = (*entries.get(key, ()), auth)
-    return Keyring(entries)
+            entries.setdefault(_key(place), []).append(auth)
+    return Keyring({key: tuple(auths) for key, auths in entries.items()})
 
 
 def fits(key: str, repository: str) -> bool:
