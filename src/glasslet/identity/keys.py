@@ -43,7 +43,7 @@ class SigningInput(Struct, frozen=True, kw_only=True):
 async def make_signing_input(order: KeyOrder) -> SigningInput:
     """Raises NoKey."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "glasslet.identity.key_program"),
+        *(sys.executable, "-P", "-m", "glasslet.identity.key_program"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

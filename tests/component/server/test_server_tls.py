@@ -15,6 +15,8 @@ from cryptography.x509.oid import NameOID
 
 from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.concurrency.clock import SystemClock
+from glasslet.identity.certificate import Subject
+from glasslet.identity.keys import KeyOrder, make_signing_input
 from glasslet.server.access.authentication import CertificateAuthenticator
 from glasslet.server.access.users import Attributes
 from glasslet.server.transport.limits import ConnectionLimits
@@ -253,3 +255,26 @@ async def test_half_a_pair_is_fatal(tmp_path: Path) -> None:
 async def test_configured_certificate_needs_its_key(tmp_path: Path) -> None:
     with pytest.raises(BadTLSFile, match="tlsPrivateKeyFile"):
         await ServingPair(certificate="/etc/tls.crt", key="", cert_dir=str(tmp_path), host="node-1").files()
+
+
+async def test_module_in_the_working_directory_does_not_make_the_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path / "tmp")
+    monkeypatch.chdir(tmp_path / "tmp")
+    certificate, _ = await ServingPair(certificate="", key="", cert_dir=str(tmp_path / "pki"), host="node-1").files()
+    assert Path(certificate).exists()
+
+
+async def test_module_in_the_working_directory_does_not_get_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert (await make_signing_input(KeyOrder(subject=Subject(common_name="system:node:node-1")))).request
+
+
+def plant(folder: Path) -> None:
+    """Puts another package of the agent's name into a folder."""
+    (folder / "glasslet").mkdir(parents=True)
+    (folder / "glasslet" / "__init__.py").write_text("raise SystemExit(7)")

@@ -38,7 +38,7 @@ class ServingPair:
             except OSError as error:
                 raise BadTLSFile(f"certificate directory {self._cert_dir}: {error.strerror}") from error
             self._maker = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "glasslet.server.transport.self_signed", *self._own(), self._host],
+                [sys.executable, "-P", "-m", "glasslet.server.transport.self_signed", *self._own(), self._host],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
