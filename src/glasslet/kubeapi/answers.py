@@ -33,6 +33,8 @@ _BY_CODE: dict[int, type[APIError]] = {
     422: Invalid,
 }
 _SHOWN = 300
+_LONGEST_PAUSE = 300.0
+"""Seconds: a `Retry-After` beyond this would silence the node."""
 
 
 class StatusDetails(Object, frozen=True, kw_only=True):
@@ -56,8 +58,9 @@ def error_for(request: str, code: int, body: bytes, retry_after: str = "") -> AP
     status = _status(body)
     message = (status.message or body.decode("utf-8", "replace").strip() or f"HTTP {code}")[:_SHOWN]
     if code == 429:
-        seconds = _seconds(retry_after) or (status.details.retry_after_seconds if status.details else 0) or 1.0
-        return Throttled(request, message, retry_after=seconds, code=code, reason=status.reason)
+        seconds = _seconds(retry_after) or (status.details.retry_after_seconds if status.details else 0)
+        pause = min(seconds, _LONGEST_PAUSE) if seconds > 0 else 1.0
+        return Throttled(request, message, retry_after=pause, code=code, reason=status.reason)
     kind = _BY_CODE.get(code, Unavailable)
     if code == 409 and status.reason == "AlreadyExists":
         kind = AlreadyExists

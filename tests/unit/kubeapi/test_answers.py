@@ -50,3 +50,16 @@ def test_retry_after_comes_from_the_header() -> None:
     error = error_for("GET /x", 429, b"", "7")
     assert isinstance(error, errors.Throttled)
     assert error.retry_after == 7.0
+
+
+@pytest.mark.parametrize("header", ["inf", "1e300", "31536000"])
+def test_server_cannot_silence_the_node_with_its_retry_after(header: str) -> None:
+    error = error_for("GET /x", 429, b"", header)
+    assert isinstance(error, errors.Throttled)
+    assert error.retry_after == 300.0
+
+
+def test_negative_pause_of_a_status_is_none() -> None:
+    error = error_for("GET /x", 429, b'{"details": {"retryAfterSeconds": -5}}')
+    assert isinstance(error, errors.Throttled)
+    assert error.retry_after == 1.0
