@@ -32,6 +32,9 @@ _CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
+_UNREADABLE = "the plugin's answer cannot be decoded"
+"""The gRPC library hands on None for such an answer."""
+
 M = TypeVar("M", bound=Message)
 
 
@@ -84,6 +87,8 @@ class DevicePlugin:
         )(messages.Empty())
         try:
             async for answer in stream:
+                if answer is None:
+                    raise DevicePluginFailed(_UNREADABLE)
                 yield tuple(_device(one) for one in answer.devices)
         except AioRpcError as error:
             raise DevicePluginFailed(_rpc_error(error)) from error
@@ -130,9 +135,11 @@ class DevicePlugin:
         )
         try:
             with self._wait(verb):
-                result: M = await call(request, timeout=seconds)
+                result: M | None = await call(request, timeout=seconds)
         except AioRpcError as error:
             raise DevicePluginFailed(_rpc_error(error)) from error
+        if result is None:
+            raise DevicePluginFailed(_UNREADABLE)
         return result
 
     def _connected(self) -> Channel:

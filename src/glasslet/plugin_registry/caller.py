@@ -61,6 +61,9 @@ class RegistrationSocket:
         except AioRpcError as error:
             what = f"failed to get plugin info using RPC GetInfo at socket {self._path}"
             raise NoAnswer(f"{what}, err: {error.details()}") from error
+        if answer is None:
+            # The gRPC library hands on None for what it cannot decode.
+            raise NoAnswer(f"failed to get plugin info at socket {self._path}: its answer cannot be decoded")
         return PluginInfo(
             type=answer.type,
             name=answer.name,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 from glasslet.devices import offers
 from glasslet.devices._generated import deviceplugin_pb2 as messages
+from glasslet.devices.plugin import DevicePlugin, DevicePluginFailed
+from glasslet.record.store import Record
 from tests.component.device_world import GPU, device_world
 from tests.fakes.device_plugin import FakeDevicePlugin, device
 
@@ -123,3 +126,32 @@ async def test_a_plugin_that_does_not_answer_holds_nobody_else(tmp_path: Path) -
                 assert not waiting.done()
             hung.go_on.set()
         await hung.stop()
+
+
+@pytest.mark.parametrize("verb", ["GetDevicePluginOptions", "Allocate", "PreStartContainer"])
+async def test_answer_that_is_no_message_is_a_failure_of_the_plugin(tmp_path: Path, verb: str) -> None:
+    async def garbage(_request: bytes, _context: Any) -> bytes:
+        return b"\xff\xff"
+
+    async def nothing(_request: bytes, _context: Any) -> bytes:
+        return b""
+
+    verbs = ("GetDevicePluginOptions", "Allocate", "PreStartContainer")
+    handlers = {name: grpc.unary_unary_rpc_method_handler(garbage if name == verb else nothing) for name in verbs}
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("v1beta1.DevicePlugin", handlers),))
+    server.add_insecure_port(f"unix:{tmp_path}/gpu.sock")
+    await server.start()
+    plugin = DevicePlugin(resource=GPU, socket=f"{tmp_path}/gpu.sock", recorder=Record())
+    try:
+        with pytest.raises(DevicePluginFailed, match="cannot be decoded"):
+            await _all_verbs(plugin)
+    finally:
+        await plugin.close()
+        await server.stop(None)
+
+
+async def _all_verbs(plugin: DevicePlugin) -> None:
+    await plugin.connect()
+    await plugin.pre_start(["a"])
+    await plugin.allocate(["a"])

@@ -205,3 +205,21 @@ async def test_a_device_plugin_may_register_by_its_socket(tmp_path: Path) -> Non
         Path(plugin.socket).unlink()
         await world.until(lambda: world.amounts() == (1, 0))
         await plugin.stop()
+
+
+async def test_registration_that_is_no_message_is_no_answer(tmp_path: Path) -> None:
+    async def garbage(_request: bytes, _context: Any) -> bytes:
+        return b"\xff\xff"
+
+    server = grpc.aio.server()
+    handlers = {"GetInfo": grpc.unary_unary_rpc_method_handler(garbage)}
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler("pluginregistration.Registration", handlers),)
+    )
+    server.add_insecure_port(f"unix:{tmp_path}/csi.sock")
+    await server.start()
+    try:
+        async with registry(tmp_path, CSIPlugin=Handler()) as record:
+            await until(lambda: any("cannot be decoded" in text for text in record.findings()))
+    finally:
+        await server.stop(None)
