@@ -34,9 +34,11 @@ class Rule(OpenEnum):
     """The rule that gave a verdict."""
 
     # About a pod, in the order in which the rules are tried.
+    FINALIZER = "finalizer"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     NO_PROGRESS = "no_progress"
+    CONTAINER_STOPPING = "container_stopping"
     TERMINATING = "terminating"
     RUNTIME_DOWN = "runtime_down"
     MISSING_OBJECT = "missing_object"
@@ -52,6 +54,7 @@ class Rule(OpenEnum):
     INIT_NOT_FINISHED = "init_not_finished"
     SIDECAR_NOT_STARTED = "sidecar_not_started"
     INIT_FAILED = "init_failed"
+    READINESS_GATE = "readiness_gate"
     NOT_READY = "not_ready"
     ENDED_CONTAINER = "ended_container"
     FINE = "fine"

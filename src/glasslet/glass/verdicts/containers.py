@@ -92,6 +92,30 @@ def init_not_finished(it: Situation) -> VerdictAnswer | None:
     return None
 
 
+def readiness_gate(it: Situation) -> VerdictAnswer | None:
+    """Every container is ready; a readiness gate, which another component sets, is not True."""
+    if it.condition("ContainersReady") != "True" or it.condition("Ready") == "True":
+        return None
+    by_type = {condition.type: condition for condition in it.status.conditions}
+    for gate in it.pod.spec.readiness_gates:
+        kind, found = gate.condition_type, by_type.get(gate.condition_type)
+        if found is not None and found.status == "True":
+            continue
+        stands = f"is {found.status}" if found is not None else "is not set yet"
+        said = ": ".join(part for part in (found.reason, found.message) if part) if found is not None else ""
+        changes = (c.last_transition_time for c in (found, by_type["ContainersReady"]) if c is not None)
+        return it.verdict(
+            Rule.READINESS_GATE,
+            VerdictState.WAITING,
+            f"{it} is not ready: its containers are, but readiness gate {kind} {stands}{f' ({said})' if said else ''}.",
+            brief=f"readiness gate {kind} {stands}",
+            since=max((time for time in changes if time is not None), default=None),
+            evidence=[("gates", ", ".join(one.condition_type for one in it.pod.spec.readiness_gates)), ("said", said)],
+            next_step=f"check the component that sets condition {kind} in the pod's status",
+        )
+    return None
+
+
 def not_ready(it: Situation) -> VerdictAnswer | None:
     """A container runs; its startup or readiness probe does not pass."""
     for status, kind in it.statuses():

@@ -2,48 +2,161 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from glasslet.answers.states import Rule, VerdictState, WorkerState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
 from glasslet.glass.timeline import described, moment
-from glasslet.glass.verdicts.exits import exit_words, has_run
+from glasslet.glass.verdicts.exits import exit_words, has_run, killing, pod_stopped_for
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, Decided, end_of
 from glasslet.record.history import PodRecord
 from glasslet.record.stations import Station, WaitKind
 
 _STOPPING = (WorkerState.TERMINATING, WorkerState.TERMINATED)
+_AT_WORK = (WorkerState.SYNCING, *_STOPPING)
+_DEFAULT_GRACE = 30
+"""Seconds; the API's default."""
+
+
+def finalizer(it: Situation) -> VerdictAnswer | None:
+    """The pod has stopped; finalizers keep its deleted object."""
+    meta = it.pod.metadata
+    if meta.deletion_timestamp is None or not meta.finalizers or it.lifecycle in _AT_WORK:
+        return None
+    if it.lifecycle is None and not has_ended(it.status):
+        return None
+    names = ", ".join(meta.finalizers)
+    word = "finalizer" if len(meta.finalizers) == 1 else "finalizers"
+    return it.verdict(
+        Rule.FINALIZER,
+        VerdictState.WAITING,
+        f"{it} was deleted and has stopped; its object stays until {word} {names} {'is' if word[-1] == 'r' else 'are'} "
+        "removed.",
+        brief=f"stopped; {word} {names}",
+        since=it.since or _deleted_at(it),
+        evidence=[("finalizers", names), ("deleted", _deletion(it)), ("phase", it.status.phase)],
+        next_step="check the controller that owns the finalizer: it removes it when its own work is done",
+    )
+
+
+def container_stopping(it: Situation) -> VerdictAnswer | None:
+    """One container is being killed; the pod goes on."""
+    if it.lifecycle != WorkerState.SYNCING:
+        return None
+    standing = next((one for one in it.record.stations if one.station == Station.STOPPING and one.container), None)
+    if standing is None:
+        return None
+    name = standing.container
+    doing, left = _ends(it, name)
+    found = killing(it, name, standing.detail, standing.since)
+    return it.verdict(
+        Rule.CONTAINER_STOPPING,
+        VerdictState.WAITING,
+        f"{it}: container {name} is being killed because {found.why}: {doing}.",
+        brief=f"{name}: being killed" + (f", failed {found.probe} probe" if found.probe else "") + left,
+        since=moment(standing.since),
+        evidence=[("message", standing.detail)],
+    )
 
 
 def terminating(it: Situation) -> VerdictAnswer | None:
     """The pod is being stopped."""
     if it.lifecycle not in _STOPPING and not it.at(Station.STOPPING):
         return None
+    began = min((one.since for one in it.record.stations if one.station == Station.STOPPING), default=None)
+    since = _deleted_at(it) or (moment(began) if began is not None else it.since)
     if it.lifecycle == WorkerState.TERMINATED:
         wait = it.wait(WaitKind.VOLUME, WaitKind.CRI_CALL, WaitKind.API_CALL)
         doing = f"its volumes and files are being removed{' (' + wait.on + ')' if wait is not None else ''}"
         brief = "stopped, being removed"
     else:
-        wait = it.wait(WaitKind.HOOK) or it.wait(WaitKind.GRACE_PERIOD) or it.wait(WaitKind.CRI_CALL)
-        left = it.until(wait)
-        doing = (
-            f"{wait.container or 'it'} has time to end ({wait.on}{', ' + left + ' left' if left else ''})"
-            if wait is not None
-            else "its containers are being stopped"
-        )
-        brief = "stopping" + (f", {left} of grace left" if left else "")
+        doing, left = _ends(it, None)
+        brief = f"stopping{left}"
     running = [status.name for status, _ in it.statuses() if status.state.running is not None]
+    why = pod_stopped_for(it)
     return it.verdict(
         Rule.TERMINATING,
         VerdictState.STOPPING,
-        f"{it} is being stopped: {doing}.",
+        f"{it} is being stopped{' because ' + why if why else ''}: {doing}.",
         brief=brief,
-        since=moment(wait.since) if wait is not None else it.since,
-        evidence=[("still running", ", ".join(running)), ("reason", it.status.reason), ("said", it.status.message)],
+        since=since,
+        evidence=[
+            ("still running", ", ".join(running)),
+            ("deleted", _deletion(it)),
+            ("reason", it.status.reason),
+            ("said", it.status.message),
+            ("finalizers", ", ".join(it.pod.metadata.finalizers)),
+        ],
     )
+
+
+def _ends(it: Situation, name: str | None) -> tuple[str, str]:
+    """What the stop of a container (None: of the pod) waits for, as a clause; and in a few words."""
+    if (wait := it.wait(WaitKind.HOOK, container=name)) is not None:
+        kill = _kill_at(it, wait.container)
+        latest = f"; KILL comes {it.due(kill)} at the latest" if kill is not None else ""
+        return f"the {wait.on} runs (for {it.ago(wait.since)}){latest}", f", {wait.on}"
+    if (wait := it.wait(WaitKind.GRACE_PERIOD, container=name)) is not None:
+        who = wait.container or "it"
+        if wait.until is None:
+            return f"{who} has time to end ({wait.on})", ""
+        return (
+            f"{who} got its stop signal {it.ago(wait.since)} ago; KILL comes {it.due(wait.until)}",
+            f", {it.until(wait)} of grace left",
+        )
+    wait = it.wait(WaitKind.CRI_CALL, container=name) or it.wait(WaitKind.QUEUE, container=name)
+    if wait is not None:
+        return f"it waits for {wait.on} ({it.ago(wait.since)})", ""
+    return "its containers are being stopped" if name is None else "it is about to get its stop signal", ""
+
+
+def _kill_at(it: Situation, name: str) -> float | None:
+    """When KILL comes for a container whose preStop hook runs: hook and stop share the grace period."""
+    for one in it.record.stations:
+        if one.station == Station.STOPPING and one.container == name:
+            return one.since + max(_grace(it, name, one.detail), 1)
+    return None
+
+
+def _grace(it: Situation, name: str, message: str) -> int:
+    """Seconds that the container gets: of the deletion, of the probe that failed, of the pod."""
+    meta, spec = it.pod.metadata, it.pod.spec
+    given = [meta.deletion_grace_period_seconds]
+    container, found = it.container(name), killing(it, name, message, 0.0)
+    if container is not None and found.probe:
+        probe = container.liveness_probe if found.probe == "liveness" else container.startup_probe
+        given.append(probe.termination_grace_period_seconds if probe is not None else None)
+    given.append(spec.termination_grace_period_seconds)
+    return next((seconds for seconds in given if seconds is not None), _DEFAULT_GRACE)
+
+
+def _deleted_at(it: Situation) -> datetime | None:
+    """When the deletion was requested: the object's timestamp is the end of its grace period."""
+    meta = it.pod.metadata
+    if meta.deletion_timestamp is None:
+        return None
+    try:
+        return meta.deletion_timestamp - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+    except OverflowError:
+        return meta.deletion_timestamp
+
+
+def _deletion(it: Situation) -> str:
+    when = _deleted_at(it)
+    if when is None:
+        return ""
+    return f"at {it.clock(when)}, grace period {duration(it.pod.metadata.deletion_grace_period_seconds or 0)}"
+
+
+def deadline(it: Situation) -> str:
+    """When the pod's activeDeadlineSeconds ends it, "" if it has none."""
+    seconds, began = it.pod.spec.active_deadline_seconds, it.status.start_time
+    if seconds is None or began is None or has_ended(it.status):
+        return ""
+    return it.due(began.timestamp() + seconds)
 
 
 def over(it: Situation) -> VerdictAnswer | None:

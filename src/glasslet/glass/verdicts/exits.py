@@ -57,11 +57,11 @@ def killing(it: Situation, name: str, message: str, at: float) -> Killing:
         return Killing(at=at, why="a resize requires a restart")
     if '"unknown" state' in message:
         return Killing(at=at, why="the runtime does not know its state")
-    return Killing(at=at, why=_of_the_pod(it))
+    return Killing(at=at, why=pod_stopped_for(it) or "the pod was stopped, or its sandbox was created again")
 
 
-def _of_the_pod(it: Situation) -> str:
-    """Why the whole pod is stopped: the kill's own message is the same for every reason."""
+def pod_stopped_for(it: Situation) -> str:
+    """Why the whole pod is stopped, as a clause; "" if that is not known."""
     meta = it.pod.metadata
     if it.status.reason == "DeadlineExceeded":
         return f"the pod's deadline passed (activeDeadlineSeconds {it.pod.spec.active_deadline_seconds})"
@@ -69,9 +69,7 @@ def _of_the_pod(it: Situation) -> str:
         return "the pod was preempted for a critical pod"
     if it.status.reason and it.status.phase == "Failed":
         return f"the pod was stopped ({it.status.reason})"
-    if meta.deletion_timestamp is not None:
-        return "the pod was deleted"
-    return "the pod was stopped, or its sandbox was created again"
+    return "the pod was deleted" if meta.deletion_timestamp is not None else ""
 
 
 def last_failure(it: Situation, name: str, probe: str, *, before: float) -> str:

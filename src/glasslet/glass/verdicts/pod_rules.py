@@ -7,14 +7,16 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from glasslet.answers.states import ContainerKind, Rule, VerdictState
-from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.glass.verdicts import containers, ending, images, needs, progress, surroundings
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
 RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
+    ending.finalizer,
     ending.over,
     progress.stuck,
+    ending.container_stopping,
     ending.terminating,
     surroundings.runtime_down,
     needs.missing_object,
@@ -28,6 +30,7 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     surroundings.device_plugin,
     images.image_pulling,
     containers.init_not_finished,
+    containers.readiness_gate,
     containers.not_ready,
     containers.ended_container,
     progress.fine,
@@ -58,6 +61,10 @@ def short_verdict(it: Situation) -> VerdictAnswer:
 def pod_verdict(it: Situation) -> VerdictAnswer:
     """The verdict on the pod."""
     verdict = short_verdict(it)
+    if due := ending.deadline(it):
+        verdict = replace(
+            verdict, evidence=(*verdict.evidence, Evidence(label="deadline", text=f"the pod is stopped {due}"))
+        )
     return replace(verdict, rest=the_rest(it)) if verdict.state not in _QUIET else verdict
 
 

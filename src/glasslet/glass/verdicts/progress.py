@@ -23,7 +23,7 @@ _CALLS: Mapping[str, str] = {
     WaitKind.PROBE: "the next probe: {on}",
     WaitKind.ADMISSION: "{on} to be admitted",
     WaitKind.GRACE_PERIOD: "the end of the grace period: {on}",
-    WaitKind.HOOK: "hook {on}",
+    WaitKind.HOOK: "the {on}",
     WaitKind.EXIT: "{on} to end",
     WaitKind.CREDENTIALS: "{on}",
     WaitKind.PAUSE: "the operator to resume it: {on}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 
 from msgspec import Struct
@@ -88,6 +88,17 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
             return ""
         moment_ = moment(when) if isinstance(when, float) else when
         return duration((self.now - moment_).total_seconds())
+
+    def clock(self, when: datetime | float) -> str:
+        """A time of day in UTC, with the date unless it is today: `10:02:05 UTC`."""
+        at = moment(when) if isinstance(when, float) else when.astimezone(UTC)
+        today = at.date() == self.now.astimezone(UTC).date()
+        return f"{at:%H:%M:%S} UTC" if today else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+    def due(self, when: datetime | float) -> str:
+        """A coming time with how long that is: `at 10:02:05 UTC (in 25 s)`; `at any moment` once it has passed."""
+        seconds = (when if isinstance(when, float) else when.timestamp()) - self.now.timestamp()
+        return f"at {self.clock(when)} (in {duration(seconds)})" if seconds > 0 else "at any moment"
 
     def until(self, wait: LiveWait | None) -> str:
         """How long until a wait ends (`31 s`), "" if unknown."""
