@@ -41,6 +41,7 @@ The node agent. It takes the flags, the configuration file and the drop-ins of t
 ```
 kubelet [flags]                                        run until TERM or INT; containers keep running
 kubelet check [--effective] [-o json|text] -- [flags]  report every problem of flags, files and machine
+kubelet check [-o json|text] FILE...                   report every problem of pod manifests
 kubelet --version, --version=raw                       print the Kubernetes version
 kubelet --help                                         print the flags
 ```

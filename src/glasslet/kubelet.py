@@ -1,7 +1,7 @@
 """The `kubelet` command: flags in, exit code out. The only place that turns problems and errors into an exit.
 
 `kubelet check [--effective] [-o json|text] -- FLAGS...` lists the problems of a command line;
-`glasslet check` calls it.
+`kubelet check FILE...` lists the problems of pod manifests. `glasslet check` calls it.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ def _check(arguments: list[str]) -> int:
     effective, output = False, "text"
     rest = iter(arguments)
     flags: list[str] = []
+    files: list[str] = []
     for argument in rest:
         if argument == "--":
             flags = list(rest)
@@ -111,12 +112,16 @@ def _check(arguments: list[str]) -> int:
             output = next(rest, "")
         elif argument.startswith(("-o", "--output=")):
             output = argument.removeprefix("--output").removeprefix("-o").removeprefix("=")
+        elif argument == "-" or not argument.startswith("-"):
+            files.append(argument)
         else:
             # Without the separator everything from the first unknown word on is the command line to check.
             flags = [argument, *rest]
     if output not in ("json", "text"):
         _complain(f"kubelet check: -o {output[:50]}: want json or text")
         return 2
+    if files:
+        return _check_manifests(files, flags, output)
     report = check(flags)
     if output == "json":
         import json
@@ -124,6 +129,20 @@ def _check(arguments: list[str]) -> int:
         _say(json.dumps(report.as_plain(effective=effective), ensure_ascii=False, indent=1))
     else:
         _say(as_text(report, effective=effective))
+    return 1 if report.problems else 0
+
+
+def _check_manifests(files: list[str], flags: list[str], output: str) -> int:
+    import json
+    import platform
+
+    from glasslet.sources.manifest_check import check_manifests
+
+    if flags:
+        _complain(f"kubelet check: {flags[0][:50]}: want manifest files or flags, not both")
+        return 2
+    report = check_manifests(files, platform.node().lower())
+    _say(json.dumps(report.as_plain(), ensure_ascii=False, indent=1) if output == "json" else report.as_text())
     return 1 if report.problems else 0
 
 

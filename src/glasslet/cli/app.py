@@ -19,7 +19,7 @@ COMMANDS = {
     "tasks": "List the tasks of the agent, and the pod of each.",
     "logs": "Print the log of a container.",
     "exec": "Run a command in a container.",
-    "check": "Check flags, configuration and machine before a start.",
+    "check": "Check pod manifests, or flags, configuration and machine.",
     "version": "Print the versions of this tool and of the agent.",
 }
 

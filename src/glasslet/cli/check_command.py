@@ -1,4 +1,4 @@
-"""`glasslet check`: flags, configuration and machine before a start."""
+"""`glasslet check`: pod manifests, or flags, configuration and machine, before a start."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import click
 
 
 @click.command("check", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.argument("arguments", metavar="[FILE]...|[FLAG]...", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> None:
-    """Check flags, configuration file, drop-ins and machine: every problem at once, each with its origin.
+    """Check pod manifests; or flags, configuration file, drop-ins and machine: every problem at once, with its place.
 
-    ARGUMENTS: --effective (print the merged configuration), -o json|text, then the flags of the agent.
+    FILE is a manifest, a folder of manifests, or - for standard input. Types, values, names, image names and unknown
+    fields are checked, each with line, field and what is allowed; no agent is needed.
+
+    Without FILE: --effective (print the merged configuration), then the flags of the agent. Both take -o json|text.
+    Exit code 1 if there is a problem.
     """
-    # The agent's own code checks: this tool knows nothing of configuration.
+    # The agent's own code checks: this tool knows nothing of configuration and pods.
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "glasslet.kubelet", "check", *arguments])  # noqa: S606

@@ -160,7 +160,7 @@ async def test_why_of_a_pod_that_was_restarted_gives_the_last_words_of_the_insta
     agent.source.logs["main"] = [b"all is well\n"]
     agent.source.previous_logs["main"] = [b"cannot reach the database\n"]
     said = (await glasslet(agent.root_dir, "why", "web")).out
-    assert "exited with code 3 (Error)" in said
+    assert "exited with code 3" in said
     assert "cannot reach the database" in said
 
 
@@ -307,3 +307,27 @@ async def test_a_socket_path_longer_than_an_address_is_reached(tmp_path: Path) -
             assert (await glasslet(deep, "ps")).out == "no pods\n"
     finally:
         os.close(folder)
+
+
+MANIFEST = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: busybox}]}\n"
+
+
+async def test_manifests_are_checked_without_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(MANIFEST)
+    (tmp_path / "bad.yaml").write_text(MANIFEST.replace("busybox", "Busybox").replace("name: a", "name: A"))
+    good, bad, as_json, both, piped = await asyncio.gather(
+        glasslet(tmp_path, "check", str(tmp_path / "good.yaml")),
+        glasslet(tmp_path, "check", str(tmp_path)),
+        glasslet(tmp_path, "check", str(tmp_path / "bad.yaml"), "-o", "json"),
+        glasslet(tmp_path, "check", str(tmp_path), "--v=2"),
+        glasslet(tmp_path, "check", "-", stdin=MANIFEST.encode()),
+    )
+    assert (good.code, good.out) == (0, "ok: no problem in 1 file\n")
+    assert (bad.code, bad.out.splitlines()[-1]) == (1, "2 problems in 2 files")
+    problems = json.loads(as_json.out)["problems"]
+    assert {(it["line"], it["field"]) for it in problems} == {
+        (4, "spec.containers[0].name"),
+        (4, "spec.containers[0].image"),
+    }
+    assert (both.code, "not both" in both.err) == (2, True)
+    assert piped.code == 0
