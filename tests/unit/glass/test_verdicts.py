@@ -174,8 +174,68 @@ def test_an_image_in_back_off_shows_the_time_of_the_next_try() -> None:
         record=record(*STARTED[:3], station("image", 2, 3, "main", "failed"), waits=waits),
     )
     assert pod_verdict(it).brief == "image docker.io/library/busybox:1.36: ImagePullBackOff, next try in 20 s"
-    assert evidence(it)["tried"] == "1 times"
+    assert evidence(it)["tried"] == "once"
     assert "image present" not in pod_verdict(it).rest
+
+
+PULL = 'failed to pull and unpack image "r.example/app:1": failed to resolve reference "r.example/app:1": '
+HEAD = 'failed to do request: Head "https://r.example/v2/app/manifests/1": '
+
+
+@pytest.mark.parametrize(
+    ("chain", "cause"),
+    [
+        (HEAD + "dial tcp 127.0.0.1:5000: connect: connection refused", "127.0.0.1:5000 refused the connection"),
+        (HEAD + "dial tcp: lookup r.example on 10.0.0.2:53: no such host", "host r.example is unknown"),
+        (HEAD + "dial tcp: lookup r.example: no such host", "host r.example is unknown"),
+        (HEAD + "dial tcp 192.0.2.1:443: i/o timeout", "no connection to 192.0.2.1:443: i/o timeout"),
+        (
+            HEAD + "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+            "TLS with the registry fails: certificate signed by unknown authority",
+        ),
+        (
+            HEAD + "x509: certificate has expired or is not yet valid: current time 2026-01-01 is after 2025-01-01",
+            "TLS with the registry fails: certificate has expired or is not yet valid",
+        ),
+        (HEAD + "http: server gave HTTP response to HTTPS client", "the registry speaks HTTP, not TLS"),
+        ("r.example/app:1: not found", "the registry has no such image or tag"),
+        ("unexpected status from HEAD request to https://r.example/v2: 401 Unauthorized", "(unauthorized)"),
+        (
+            "pull access denied, repository does not exist or may require authorization: insufficient_scope",
+            "access denied: the repository does not exist or needs a login",
+        ),
+        (
+            'Head "https://r.example/v2/denied/manifests/1": dial tcp 127.0.0.1:5000: connect: connection refused',
+            "127.0.0.1:5000 refused the connection",
+        ),
+        ("no match for platform in manifest: not found", "the image has no variant for this node's platform"),
+        ("write /var/lib/blob: no space left on device: unknown", "no space is left on the runtime's disk"),
+        ("unexpected status from GET request to https://r.example: 503 Service Unavailable", "503 Service Unavailable"),
+    ],
+)
+def test_a_failed_pull_names_its_cause_and_keeps_the_chain_as_evidence(chain: str, cause: str) -> None:
+    text = f'Back-off pulling image "r.example/app:1": ErrImagePull: {PULL}{chain}'
+    it = situation(
+        now=status(reported(state=held("ImagePullBackOff", text))),
+        record=record(*STARTED[:3], station("image", 62, 63, "main", "failed", PULL)),
+    )
+    verdict = pod_verdict(it)
+    first, _, _ = verdict.sentence.partition(" (ImagePullBackOff)")
+    assert first.startswith("default/web cannot get image docker.io/library/busybox:1.36 of container main: ")
+    assert first.endswith(cause)
+    assert evidence(it)["said"] == text
+    assert verdict.since == START + timedelta(seconds=62)
+    assert verdict.next_step
+
+
+def test_the_cause_of_a_pull_comes_from_the_record_where_the_status_has_none() -> None:
+    refused = PULL + HEAD + "dial tcp 127.0.0.1:5000: connect: connection refused"
+    it = situation(
+        now=status(reported(state=held("ImagePullBackOff", "Back-off pulling image"))),
+        record=record(*STARTED[:3], station("image", 62, 63, "main", "failed", refused)),
+    )
+    assert "of container main: 127.0.0.1:5000 refused the connection" in pod_verdict(it).sentence
+    assert evidence(it)["last error"] == refused
 
 
 def test_a_crash_back_off_shows_exit_code_back_off_and_next_start() -> None:
@@ -356,12 +416,48 @@ def test_a_pod_that_the_node_cannot_run_shows_the_reason() -> None:
     assert verdict.brief == why
 
 
-def test_a_sandbox_without_network_points_to_cni() -> None:
-    failed = station("sandbox", 1, 2, outcome="failed", detail="RunPodSandbox: failed to setup network: cni plugin")
+CNI = 'RunPodSandbox: failed to setup network for sandbox "0f1e": '
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        (
+            CNI + 'plugin type="bridge" name="pods" failed (add): failed to allocate for range 0: no IP addresses left',
+            "network plugin bridge of network pods failed: failed to allocate for range 0: no IP addresses left",
+        ),
+        (
+            CNI + 'plugin type="flannel" failed (add): context deadline exceeded',
+            "network plugin flannel did not answer (context deadline exceeded)",
+        ),
+        (
+            CNI + 'plugin type="slow" name="pods" failed (add): netplugin failed with no error message: signal: killed',
+            "network plugin slow of network pods did not answer (killed)",
+        ),
+        (
+            CNI + 'failed to find plugin "ptp" in path [/opt/cni/bin]',
+            "network plugin ptp is not installed in /opt/cni/bin",
+        ),
+        ("RunPodSandbox: cni plugin not initialized", "its network cannot be set up: cni plugin not initialized"),
+        (
+            'failed to get sandbox image "r.example/pause:3": dial tcp 127.0.0.1:5000: connect: connection refused',
+            "the sandbox image r.example/pause:3 cannot be pulled: 127.0.0.1:5000 refused the connection",
+        ),
+        (
+            "RunPodSandbox: Deadline Exceeded",
+            "the runtime did not finish in time, most often because a network plugin hangs",
+        ),
+        ("RunPodSandbox: no such shim", "the runtime refuses it: no such shim"),
+    ],
+)
+def test_a_sandbox_that_fails_names_the_plugin_and_the_cause(detail: str, words: str) -> None:
+    failed = station("sandbox", 1, 2, outcome="failed", detail=detail)
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
     verdict = pod_verdict(it)
-    assert verdict.brief == "sandbox fails: network"
-    assert "CNI" in verdict.next_step
+    assert verdict.sentence.startswith(f"default/web has no sandbox: {words} (tried once)")
+    assert (verdict.brief, verdict.since) == (f"sandbox fails: {words}", START + timedelta(seconds=1))
+    assert evidence(it)["last error"] == detail
+    assert verdict.next_step
 
 
 def test_a_runtime_that_is_down_comes_before_its_consequences() -> None:

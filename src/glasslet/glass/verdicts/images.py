@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import times
 from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.causes import image_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station, WaitKind
 
@@ -27,22 +29,28 @@ def image_failed(it: Situation) -> VerdictAnswer | None:
         image = container.image if container is not None else status.image
         back_off = it.wait(WaitKind.BACK_OFF, container=status.name) or it.wait(WaitKind.BACK_OFF)
         again = it.until(back_off)
-        tries = len(it.failures(Station.IMAGE))
+        failures = [span for span in it.failures(Station.IMAGE) if span.container == status.name]
+        chain = waiting.message
+        cause = image_cause(chain) or (image_cause(failures[-1].detail) if failures else None)
+        since = it.failing_since(Station.IMAGE, container=status.name)
+        short = cause.words if cause is not None else waiting.reason
         return it.verdict(
             Rule.IMAGE_FAILED,
             VerdictState.FAILING,
-            f"{it} cannot get image {image} of container {status.name} ({waiting.reason})"
+            f"{it} cannot get image {image} of container {status.name}"
+            + (f": {cause.words}" if cause is not None else "")
+            + f" ({waiting.reason})"
             + (f"; next try in {again}." if again else "."),
-            brief=f"image {image}: {waiting.reason}" + (f", next try in {again}" if again else ""),
-            since=moment(back_off.since) if back_off is not None else None,
+            brief=f"image {image}: {short}" + (f", next try in {again}" if again else ""),
+            since=since or (moment(back_off.since) if back_off is not None else None),
             evidence=[
-                ("said", waiting.message),
-                ("tried", f"{tries} times" if tries else ""),
+                ("said", chain),
+                ("last error", failures[-1].detail if failures and failures[-1].detail not in chain else ""),
+                ("tried", times(len(failures)) if failures else ""),
                 ("policy", container.image_pull_policy if container is not None else ""),
             ],
-            next_step=_NEXT.get(
-                waiting.reason, "check the image's name and tag, and the pull secret; the agent tries again"
-            ),
+            next_step=(cause.next_step if cause is not None else "")
+            or _NEXT.get(waiting.reason, "check the image's name and tag, and the pull secret; the agent tries again"),
         )
     return None
 

@@ -78,7 +78,9 @@ def stuck(it: Situation) -> VerdictAnswer | None:
         brief=f"no progress: {found.on}",
         since=moment(found.since),
         evidence=[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
-        next_step="check the runtime's service and log; the pod continues once it answers"
+        next_step="look for a network plugin that hangs (processes of /opt/cni/bin), and check the runtime's log"
+        if found.on == "RunPodSandbox"
+        else "check the runtime's service and log; the pod continues once it answers"
         if found.kind == WaitKind.CRI_CALL
         else "list waits and tasks: glasslet waits, glasslet tasks",
     )

@@ -82,6 +82,14 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         """The failed passes of this station in the pod's present life, oldest first."""
         return [span for span in self._spans if span.station == station and span.outcome != OK]
 
+    def failing_since(self, *stations: Station, container: str | None = None) -> datetime | None:
+        """When these stations began to fail: the first failure after the last success, None without a failure."""
+        began: float | None = None
+        for span in self._spans:
+            if span.station in stations and container in (None, span.container):
+                began = None if span.outcome == OK else span.start if began is None else began
+        return moment(began) if began is not None else None
+
     def ago(self, when: datetime | float | None) -> str:
         """How long ago, in words; "" if unknown."""
         if when is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import times
 from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.causes import CNI_STEP, Cause, last_part, sandbox_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import UNUSABLE, Station, WaitKind
 
@@ -73,18 +75,19 @@ def sandbox(it: Situation) -> VerdictAnswer | None:
             evidence=[("tried", f"{len(failures)} times, last {it.ago(last.end)} ago")],
             next_step="change the pod or the node; the agent tries again",
         )
-    network = it.network_error or ("CNI" if any(word in last.detail.lower() for word in ("cni", "network")) else "")
-    blame = "its network cannot be set up" if network else "the runtime refuses it"
+    cause = sandbox_cause(last.detail)
+    if cause is None and it.network_error:
+        cause = Cause(f"its network cannot be set up: {it.network_error}", CNI_STEP)
+    words = cause.words if cause is not None else f"the runtime refuses it: {last_part(last.detail)}"
     return it.verdict(
         Rule.SANDBOX,
         VerdictState.FAILING,
-        f"{it} has no sandbox: {blame} (tried {len(failures)} times).",
-        brief="sandbox fails" + (": network" if network else ""),
-        since=moment(failures[0].start),
+        f"{it} has no sandbox: {words} (tried {times(len(failures))}).",
+        brief=f"sandbox fails: {words}",
+        since=it.failing_since(Station.SANDBOX),
         evidence=[("last error", last.detail), ("at", f"{it.ago(last.end)} ago"), ("network", it.network_error)],
-        next_step="check the CNI configuration (/etc/cni/net.d) and plugins (/opt/cni/bin)"
-        if network
-        else "check the runtime's log, and that the sandbox (pause) image is present",
+        next_step=(cause.next_step if cause is not None else "")
+        or "check the runtime's log, and that the sandbox (pause) image is present",
     )
 
 
