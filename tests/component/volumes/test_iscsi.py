@@ -206,8 +206,17 @@ async def test_what_a_killed_agent_left_attached_is_detached_with_its_pod(node: 
     assert not (node.kubelet / GLOBAL).exists()
 
 
-@pytest.mark.parametrize("change", [{"iqn": "--help"}, {"targetPortal": "-x:1"}, {"iscsiInterface": "-y"}])
-async def test_what_would_be_an_option_is_refused(node: Machine, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"iqn": "--help"},
+        {"targetPortal": "-x:1"},
+        {"iscsiInterface": "-y"},
+        # In another pod's volume a link with the name of the device may lead to a disk of the node.
+        {"portals": ["x/../../../../var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/v/x"]},
+    ],
+)
+async def test_what_would_be_an_option_or_another_path_is_refused(node: Machine, change: dict[str, Any]) -> None:
     with pytest.raises(VolumeNotReady, match=r"NewMounter initialization failed .* is not valid"):
         await node.volumes.prepare(using(**change))
     assert not (node.root / "asked").exists()

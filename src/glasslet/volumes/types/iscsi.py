@@ -40,6 +40,7 @@ from glasslet.volumes.pod_binds import PodBinds
 _PRIVATE = 0o750
 _PORT = ":3260"
 _IQN = re.compile(r"(?:iqn|eui|naa)\.[^/\s]+")
+_PORTAL = re.compile(r"[^-:/\s][^/\s]*")
 
 
 class ISCSIVolume:
@@ -179,12 +180,13 @@ class ISCSIVolume:
 
 
 def target_of(source: ISCSIVolumeSource, volume: str) -> ISCSITarget:
-    """Returns the disk to attach. Raises VolumeProblem for text that the program would take for an option."""
+    """Returns the disk to attach. Raises VolumeProblem for text that the program would take for an option, or that
+    would lead the search for the disk's device out of /dev/disk/by-path."""
     every = (source.target_portal, *source.portals)
     portals = tuple(dict.fromkeys(one if ":" in one else one + _PORT for one in every))
     base = source.iscsi_interface or "default"
     for what, text in (*(("targetPortal", portal) for portal in portals), ("iscsiInterface", base)):
-        if text.startswith(("-", ":")):
+        if not _PORTAL.fullmatch(text):
             raise VolumeProblem(f"iscsi {what} {text!r} is not valid", step="NewMounter initialization")
     if not _IQN.fullmatch(source.iqn):
         raise VolumeProblem(f"iscsi iqn {source.iqn!r} is not valid", step="NewMounter initialization")
