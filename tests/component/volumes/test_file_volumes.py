@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -30,7 +31,7 @@ from glasslet.podspec.downward import file_text
 from glasslet.podspec.errors import ConfigError
 from glasslet.volumes.data_sources import NoCluster
 from glasslet.volumes.errors import VolumeNotReady
-from glasslet.volumes.file_volume import MAX_BYTES, MAX_FILES, FileVolumes, Memory, check_amount
+from glasslet.volumes.file_volume import MAX_BYTES, MAX_FILES, FileVolumes, Memory, check_amount, nested_mounts
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.problems import joined
@@ -435,6 +436,17 @@ async def test_mounts_inside_the_volume_find_a_place(tmp_path: Path) -> None:
     path = tmp_path / VOLUMES / "kubernetes.io~configmap/v"
     assert sorted(name for name in os.listdir(path) if not name.startswith("..")) == ["a", "cache"]
     assert os.listdir(path / "cache") == []
+
+
+def test_thousands_of_mounts_inside_a_volume_are_sorted_out_at_once() -> None:
+    mounts = [{"name": "v", "mountPath": path} for path in ("/v", *(f"/v/{number}/x" for number in range(8000)))]
+    mounts += [{"name": "v", "mountPath": f"/v/{number}"} for number in range(4000)]
+    pod = pod_of({"volumeMounts": mounts}, volumes=[{"name": "v", "configMap": {"name": "c"}}])
+    began = time.perf_counter()
+    found = nested_mounts(VolumeRequest(pod=pod, volume=pod.spec.volumes[0]))
+    assert time.perf_counter() - began < 2
+    outermost = {str(number) for number in range(4000)} | {f"{number}/x" for number in range(4000, 8000)}
+    assert found == outermost | {"x"}
 
 
 async def test_tear_down_leaves_nothing(tmp_path: Path) -> None:
