@@ -24,6 +24,9 @@ from glasslet.sources.static import Origin
 
 _RACY_NANOSECONDS = 100_000_000
 """A file changed this shortly before it was read may change again without a new time stamp: it is read once more."""
+_SHOWN_KEYS = 5
+_SHOWN_KEY = 200
+"""Repeated keys that a finding names, and characters of each."""
 
 
 class Signature(NamedTuple):
@@ -205,7 +208,11 @@ class ManifestFiles:
 
 
 def _notes(file: str, documents: list[Document], ignored: int) -> Iterator[str]:
-    repeated = [f"{path} (line {line})" for document in documents for path, line in document.duplicates]
+    found = [(path, line) for document in documents for path, line in document.duplicates]
+    # A file of ten megabytes may repeat a hundred thousand keys, each as long as it likes.
+    repeated = [f"{path[:_SHOWN_KEY]} (line {line})" for path, line in found[:_SHOWN_KEYS]]
+    if len(found) > _SHOWN_KEYS:
+        repeated.append(f"and {len(found) - _SHOWN_KEYS} more")
     if repeated:
         yield f"{file}: {', '.join(repeated)}: given more than once, the last one counts"
     if ignored:

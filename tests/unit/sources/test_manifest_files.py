@@ -222,6 +222,14 @@ def test_a_repeated_key_is_a_finding_and_the_last_value_counts(folder: Folder) -
     assert "given more than once" in folder.findings()[0]
 
 
+def test_thousands_of_repeated_keys_are_one_short_finding(folder: Folder) -> None:
+    repeated = f"kind: Pod\n? {'k' * 100_000}\n: 1\n? {'k' * 100_000}\n: 1\n" + "kind: Pod\n" * 10_000
+    (folder.path / "web.yaml").write_text(text_of(manifest()) + repeated)
+    [finding] = folder.findings() if folder.look() else []
+    assert finding.endswith("and 9997 more: given more than once, the last one counts")
+    assert len(finding) < 1000
+
+
 @pytest.mark.parametrize("text", ["", "\n", "# nothing but a comment\n", "---\n---\n"])
 def test_an_empty_file_is_one_finding(folder: Folder, text: str) -> None:
     (folder.path / "web.yaml").write_text(text)
