@@ -33,6 +33,9 @@ _EXTENSIONS = 0xA3
 _VERSION = 0xA0
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----\s(.*?)-----END \1-----", re.DOTALL)
 
+_LONGEST = 64 * 1024
+"""Bytes of PEM. A chain has some thousand; the time to read grows with the square."""
+
 
 class BadCertificate(ValueError):
     """PEM that is not what it should be. The text says what is wrong, never what a key holds."""
@@ -64,6 +67,8 @@ class SigningRequest(Struct, frozen=True, kw_only=True):
 
 def pem_blocks(data: bytes, kind: str) -> list[bytes]:
     """The DER of all PEM blocks of one kind (`CERTIFICATE`). Raises BadCertificate."""
+    if len(data) > _LONGEST:
+        raise BadCertificate(f"{len(data)} bytes of PEM: at most {_LONGEST} are read")
     try:
         return [base64.b64decode(body) for name, body in _BLOCK.findall(data) if name == kind.encode()]
     except (binascii.Error, ValueError):

@@ -109,3 +109,12 @@ def test_key_never_shows() -> None:
     made = make(KeyOrder(subject=SUBJECT))
     shown = repr(made) + repr(KeyOrder(subject=SUBJECT, key=made.key))
     assert "PRIVATE" not in shown
+
+
+@pytest.mark.parametrize(
+    "pem", [b"-----BEGIN A-----\n" * 60_000, b"x" * 65_537], ids=["blocks without an end", "other"]
+)
+def test_very_long_certificate_is_refused_before_it_is_read(pem: bytes) -> None:
+    # Blocks without an end held the event loop for minutes.
+    with pytest.raises(BadCertificate, match="at most 65536"):
+        read_certificates(pem)
