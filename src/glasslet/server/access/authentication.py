@@ -42,7 +42,7 @@ class CertificateAuthenticator:
         if problem := certificate.problem(self._clock.now()):
             raise BadCredentials(problem)
         common = [value for kind, value in certificate.names if kind == "commonName"]
-        if not common:
+        if not common or not common[-1]:
             raise BadCredentials("the client certificate has no common name")
         return User(common[-1], tuple(value for kind, value in certificate.names if kind == "organizationName"))
 
