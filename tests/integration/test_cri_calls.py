@@ -101,7 +101,7 @@ async def test_a_failed_call_is_counted_with_its_kind_and_keeps_its_cause(tmp_pa
             await at.runtime.start_container(C)
 
         assert isinstance(failure.value.__cause__, grpc.aio.AioRpcError)
-        assert at.metrics.operations == [(Verb.START_CONTAINER, "NotFound")]
+        assert at.metrics.operations == [(Verb.START_CONTAINER, "NotInRuntime")]
         assert at.recorder.open == []
 
 
