@@ -15,6 +15,8 @@ _BREATHE_EVERY = 2000
 _BREATH = 0.001
 MOST_WAITING = 200_000
 """Folders that are known and not walked yet; more are counted and not entered."""
+MOST_DEEP = 100_000
+"""Folders inside each other; deeper ones are counted and not entered."""
 MOST_LINKED = 200_000
 """Inodes with several names that are remembered; more count once for each name."""
 
@@ -147,7 +149,8 @@ class _Walk:
         except BaseException:
             os.close(inner)
             raise
-        if not level.folders:
+        if not level.folders or len(levels) >= MOST_DEEP:
+            self._waiting -= len(level.folders)
             os.close(inner)
             return here
         levels.append(level)

@@ -219,6 +219,17 @@ def deep(folder: Path, levels: int, name: str) -> None:
     os.close(here)
 
 
+def test_folders_deeper_than_a_walk_remembers_are_not_entered_and_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_usage, "MOST_DEEP", 3)
+    monkeypatch.setattr(disk_usage, "MOST_WAITING", 3)
+    (tmp_path / "v/a/b/c/d/e/f").mkdir(parents=True)
+    (tmp_path / "v/x/y/z").mkdir(parents=True)
+    # v, a, b, c, d and x, y, z: what lies below d is left out.
+    assert folder_takes(str(tmp_path / "v")).inodes == 8
+
+
 def test_a_pod_cannot_hide_what_it_takes_in_a_tree_deeper_than_a_path_is_long(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     deep(tmp_path / "v", 600, "d" * 60)
