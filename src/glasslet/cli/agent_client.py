@@ -99,12 +99,31 @@ class AgentClient:
 
 
 def find_agent(root_dir: Path | None) -> AgentClient:
-    """The agent at `root_dir`, else the first in ROOT_DIRS that answers, else the first with a socket."""
+    """The agent at `root_dir`, else the first in ROOT_DIRS that answers, else the one that answers anywhere on this
+    machine, else the first in ROOT_DIRS with a socket. Raises Failure when several answer elsewhere."""
     if root_dir is not None:
         return AgentClient(root_dir)
     clients = [AgentClient(Path(path)) for path in ROOT_DIRS]
     answering = next((client for client in clients if client.answers()), None)
+    if answering is None:
+        others = [client for client in listening_agents() if client.answers()]
+        if len(others) > 1:
+            places = ", ".join(str(client.root_dir) for client in others)
+            raise Failure(f"several agents run here; name one with --root-dir or GLASSLET_ROOT: {places}")
+        answering = next(iter(others), None)
     return answering or next((client for client in clients if client.socket.exists()), clients[-1])
+
+
+def listening_agents(sockets: Path = Path("/proc/net/unix")) -> list[AgentClient]:
+    """Agents whose socket listens, by the kernel's table of Unix sockets."""
+    try:
+        lines = sockets.read_text(errors="surrogateescape").split("\n")[1:]
+    except OSError:
+        return []
+    # Num RefCount Protocol Flags Type St Inode Path; flag 0x10000: accepts connections.
+    rows = [fields for line in lines if len(fields := line.split(None, 7)) == 8 and fields[3] == "00010000"]
+    paths = {Path(fields[7]) for fields in rows if fields[7].startswith("/") and not fields[7].startswith("/proc/")}
+    return [AgentClient(path.parent) for path in sorted(paths) if path.name == SOCKET]
 
 
 def pod_path(namespace: str, name: str, rest: str = "") -> str:

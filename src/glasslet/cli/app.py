@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "up": "Run pods from manifests on this machine.",
@@ -20,6 +24,7 @@ COMMANDS = {
     "logs": "Print the log of a container.",
     "exec": "Run a command in a container.",
     "check": "Check pod manifests, or flags, configuration and machine.",
+    "completion": "Print the completion script for bash, zsh or fish.",
     "version": "Print the versions of this tool and of the agent.",
 }
 
@@ -42,13 +47,21 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As in click, with a suggestion for an unknown name."""
-        if args and args[0] not in COMMANDS:
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command {args[0]}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names, without importing any command; options only after a dash."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help text, without importing any command."""
@@ -62,7 +75,7 @@ class Commands(click.Group):
     metavar="FOLDER",
     envvar="GLASSLET_ROOT",
     type=click.Path(path_type=Path),
-    help="The agent's root folder (it holds the socket). Default: GLASSLET_ROOT, else the usual places.",
+    help="The agent's root folder, which holds the socket. Default: GLASSLET_ROOT, else that of the agent that runs.",
 )
 @click.pass_context
 def glasslet(ctx: click.Context, root_dir: Path | None) -> None:

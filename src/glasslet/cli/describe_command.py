@@ -12,8 +12,9 @@ from glasslet.answers.pods import ContainerRow, PodDescription, ProbeRow
 from glasslet.answers.states import Outcome
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.agent_client import find_agent, pod_path
-from glasslet.cli.output import clock_time, output_option, printable, show, styled, table
-from glasslet.cli.target import living_pod
+from glasslet.cli.options import namespace_option, pod_argument
+from glasslet.cli.output import clock_time, fitted, output_option, printable, show, styled, table
+from glasslet.cli.target import in_namespace, living_pod
 
 _RESULTS_SHOWN = 4
 """Results of each probe; `-o json` shows all."""
@@ -22,16 +23,17 @@ _LATE_MS = 5.0
 
 
 @click.command("describe")
-@click.argument("pod")
+@pod_argument
+@namespace_option
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, form: str) -> None:
+def command(root_dir: Path | None, pod: str, namespace: str, form: str) -> None:
     """Show one pod in full: containers, conditions, probes, waits, findings, and the last events.
 
     POD is a name, namespace/name, or the beginning of one.
     """
     client = find_agent(root_dir)
-    target = living_pod(client, pod)
+    target = living_pod(client, in_namespace(pod, namespace))
     answer = client.get(pod_path(target.namespace, target.name), PodDescription)
     show(answer, form, lambda: described(answer, datetime.now(UTC)))
 
@@ -97,7 +99,8 @@ def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
         ]
         for wait in waits
     ]
-    return table(("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN"), rows)
+    headers = ("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN")
+    return table(headers, fitted(rows, headers, columns=(2, 3, 4)))
 
 
 def _probes(probes: tuple[ProbeRow, ...]) -> str:
@@ -139,4 +142,6 @@ def _containers(containers: tuple[ContainerRow, ...], now: datetime) -> str:
         since = duration((now - row.since).total_seconds()) if row.since is not None else "-"
         ready = "yes" if row.ready else "no"
         rows.append([row.name, row.kind, row.state, since, ready, str(row.restarts), last, row.image, why or "-"])
-    return table(("CONTAINER", "KIND", "STATE", "SINCE", "READY", "RESTARTS", "LAST", "IMAGE", "WHY"), rows)
+    headers = ("CONTAINER", "KIND", "STATE", "SINCE", "READY", "RESTARTS", "LAST", "IMAGE", "WHY")
+    # The reason is never cut: a long one wraps.
+    return table(headers, fitted(rows, headers, columns=(7,)))

@@ -9,25 +9,27 @@ import click
 
 from glasslet.answers.requests import ExecAnswer, ExecRequest
 from glasslet.cli.agent_client import AgentClient, find_agent, pod_path
-from glasslet.cli.target import PodName, living_pod
+from glasslet.cli.options import container_option, namespace_option, pod_argument
+from glasslet.cli.target import PodName, in_namespace, living_pod
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": False})
 @click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
 @click.option("-t", "--tty", is_flag=True, help="Give the command a terminal.")
-@click.option(
-    "-c", "--container", metavar="NAME", default="", help="The container. Default: the pod's default, else its first."
-)
-@click.argument("pod")
+@container_option
+@namespace_option
+@pod_argument
 @click.argument("words", metavar="-- COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, words: tuple[str, ...], container: str, stdin: bool, tty: bool) -> None:
+def command(
+    root_dir: Path | None, pod: str, words: tuple[str, ...], namespace: str, container: str, stdin: bool, tty: bool
+) -> None:
     """Run a command in a container. Exits with the command's exit code.
 
     POD is a name, namespace/name, or the beginning of one.
     """
     client = find_agent(root_dir)
-    target = living_pod(client, pod)
+    target = living_pod(client, in_namespace(pod, namespace))
     request = ExecRequest(command=words, container=container, stdin=stdin, tty=tty)
     sys.exit(run(client, target, request))
 

@@ -10,17 +10,17 @@ import click
 
 from glasslet.cli.agent_client import find_agent, pod_path
 from glasslet.cli.failure import Failure
-from glasslet.cli.target import living_pod
+from glasslet.cli.options import container_option, namespace_option, pod_argument
+from glasslet.cli.target import in_namespace, living_pod
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @click.command("logs")
-@click.argument("pod")
-@click.option(
-    "-c", "--container", metavar="NAME", default="", help="The container. Default: the pod's default, else its first."
-)
+@pod_argument
+@namespace_option
+@container_option
 @click.option("-f", "--follow", is_flag=True, help="Keep printing as the log grows.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the previous instance.")
 @click.option("--tail", metavar="N", default="", help="Only the last N lines.")
@@ -30,13 +30,13 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 @click.option("--timestamps", is_flag=True, help="Print the time of each line.")
 @click.option("--limit-bytes", metavar="N", default="", help="At most N bytes.")
 @click.pass_obj
-def command(root_dir: Path | None, /, pod: str, container: str, **options: object) -> None:
+def command(root_dir: Path | None, /, pod: str, namespace: str, container: str, **options: object) -> None:
     """Print the log of a container.
 
     POD is a name, namespace/name, or the beginning of one.
     """
     client = find_agent(root_dir)
-    target = living_pod(client, pod)
+    target = living_pod(client, in_namespace(pod, namespace))
     query = {
         "container": container,
         "follow": "1" if options["follow"] else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,8 @@ from glasslet.answers.wire import WireMessage, encode, to_plain
 
 TEXT, JSON, YAML = "text", "json", "yaml"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+_LEAST_COLUMN = 12
 
 output_option = click.option(
     "-o",
@@ -58,7 +61,7 @@ def width() -> int:
 
 def styled(text: str, style: str) -> str:
     """Printable text, in a style (see `_STYLES`) on a terminal."""
-    if not style or not on_terminal():
+    if not style or not on_terminal() or os.environ.get("NO_COLOR"):
         return printable(text)
     return f"\x1b[{_STYLES[style]}m{printable(text)}\x1b[0m"
 
@@ -79,14 +82,19 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequenc
     return "\n".join(lines)
 
 
-def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, column: int) -> list[Sequence[str]]:
-    """The rows, with one column cut so that the table fits the terminal; without a terminal, unchanged."""
+def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, columns: Sequence[int]) -> list[Sequence[str]]:
+    """The rows, with these columns cut, the widest first, so that the table fits the terminal; without a terminal,
+    unchanged."""
     sizes = [max(len(row[index]) for row in [headers, *rows]) for index in range(len(headers))]
-    room = sizes[column] - (sum(sizes) + 2 * (len(sizes) - 1) - width())
-    if not on_terminal() or room >= sizes[column]:
+    excess = sum(sizes) + 2 * (len(sizes) - 1) - width()
+    if not on_terminal() or excess <= 0:
         return list(rows)
-    room = max(room, 12)
-    return [[*row[:column], _cut(row[column], room), *row[column + 1 :]] for row in rows]
+    for _ in range(excess):
+        widest = max(columns, key=lambda index: sizes[index])
+        if sizes[widest] <= _LEAST_COLUMN:
+            break
+        sizes[widest] -= 1
+    return [[_cut(cell, sizes[index]) for index, cell in enumerate(row)] for row in rows]
 
 
 def clock_time(moment: datetime | None) -> str:

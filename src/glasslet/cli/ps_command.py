@@ -16,6 +16,7 @@ from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.words import duration
 from glasslet.cli.agent_client import AgentClient, find_agent
 from glasslet.cli.manifests import broken_manifest_lines
+from glasslet.cli.options import namespace_option
 from glasslet.cli.output import TEXT, fitted, live_text, on_terminal, output_option, show, styled, table, write
 
 _FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
@@ -31,12 +32,14 @@ _PHASE_STYLES = {
 
 @click.command("ps")
 @click.option("-w", "--watch", is_flag=True, help="Keep updating until Ctrl-C.")
-@click.option("-n", "--namespace", metavar="NAME", default="", help="Only the pods of this namespace.")
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="The pods of all namespaces, as without -n.")
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, watch: bool, namespace: str, form: str) -> None:
+def command(root_dir: Path | None, watch: bool, namespace: str, all_namespaces: bool, form: str) -> None:
     """List the pods, and what each is doing now; below them the manifests that no pod came of."""
     client = find_agent(root_dir)
+    namespace = "" if all_namespaces else namespace
     if watch and form == TEXT:
         # Ctrl-C ends it.
         with contextlib.suppress(KeyboardInterrupt):
@@ -56,7 +59,7 @@ def pods_table(pods: Sequence[PodRow], now: datetime) -> str:
     """The table of `ps`."""
     if not pods:
         return "no pods"
-    rows = fitted([cells(row, now) for row in pods], _HEADERS, column=_HEADERS.index("NOW"))
+    rows = fitted([cells(row, now) for row in pods], _HEADERS, columns=[_HEADERS.index("NOW")])
     styles = [_styles(row) for row in pods]
     return table(_HEADERS, rows, styles)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import click
+
 from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.trace import RecordsAnswer
 from glasslet.answers.words import nearest
@@ -20,6 +22,18 @@ class PodName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def in_namespace(typed: str, namespace: str) -> str:
+    """POD with the namespace of `-n`. Raises UsageError if POD names another."""
+    if not namespace or not typed:
+        return typed
+    own, slash, _ = typed.rpartition("/")
+    if not slash:
+        return f"{namespace}/{typed}"
+    if own != namespace:
+        raise click.UsageError(f"-n {namespace}: POD {typed} names another namespace")
+    return typed
 
 
 def living_pod(client: AgentClient, typed: str) -> PodName:

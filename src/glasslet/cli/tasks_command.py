@@ -8,7 +8,9 @@ import click
 
 from glasslet.answers.agent import TasksAnswer
 from glasslet.cli.agent_client import find_agent
-from glasslet.cli.output import output_option, show, table
+from glasslet.cli.output import fitted, output_option, show, table
+
+_HEADERS = ("TASK", "POD", "WAITS FOR", "AT")
 
 
 @click.command("tasks")
@@ -18,4 +20,4 @@ def command(root_dir: Path | None, form: str) -> None:
     """List the tasks of the agent: name, pod, wait, and the position in the code."""
     answer = find_agent(root_dir).get("/tasks", TasksAnswer)
     rows = [[task.name, task.pod or "-", task.wait or "-", task.at] for task in answer.tasks]
-    show(answer, form, lambda: table(("TASK", "POD", "WAITS FOR", "AT"), rows))
+    show(answer, form, lambda: table(_HEADERS, fitted(rows, _HEADERS, columns=range(len(_HEADERS)))))

@@ -10,7 +10,9 @@ from glasslet.answers.states import EventKind, Milestone, Outcome
 from glasslet.answers.trace import Span, TraceAnswer, TraceRow
 from glasslet.answers.words import duration, milliseconds
 from glasslet.cli.ended_pods import answer_from_agent_or_disk
+from glasslet.cli.options import namespace_option, optional_recorded_pod_argument
 from glasslet.cli.output import clock_time, output_option, printable, show, styled, width
+from glasslet.cli.target import in_namespace
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR_LIMIT = 60
@@ -18,18 +20,20 @@ _LATER_LINES = 12
 
 
 @click.command("trace")
-@click.argument("pod", required=False, default="")
+@optional_recorded_pod_argument
+@namespace_option
 @click.option("--agent", is_flag=True, help="The agent's own record instead of a pod's.")
 @click.option("--all", "everything", is_flag=True, help="All events after the start, line by line.")
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, agent: bool, everything: bool, form: str) -> None:
+def command(root_dir: Path | None, pod: str, namespace: str, agent: bool, everything: bool, form: str) -> None:
     """Show one pod's start from seen to Ready, and which party took each millisecond.
 
     POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
     """
     if bool(pod) == agent:
         raise click.UsageError("name one POD, or use --agent")
+    pod = in_namespace(pod, namespace)
     answer = answer_from_agent_or_disk(root_dir, "trace", pod, TraceAnswer)
     show(answer, form, lambda: drawn(answer, columns=width(), later=None if everything else _LATER_LINES))
 

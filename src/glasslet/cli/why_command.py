@@ -10,22 +10,26 @@ from glasslet.answers.states import VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.cli.agent_client import find_agent
 from glasslet.cli.ended_pods import answer_from_agent_or_disk
+from glasslet.cli.options import namespace_option, why_argument
 from glasslet.cli.output import output_option, printable, show, styled
+from glasslet.cli.target import in_namespace
 
 NODE = "node"
 _STYLES = {VerdictState.FINE: "green", VerdictState.ENDED: "", VerdictState.FAILING: "red"}
 
 
 @click.command("why")
-@click.argument("pod", metavar="POD|node")
+@why_argument
+@namespace_option
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, form: str) -> None:
+def command(root_dir: Path | None, pod: str, namespace: str, form: str) -> None:
     """Explain why a pod is as it is, or why the node is Ready or not: one sentence, evidence, next step.
 
     POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
     `node` means the node, and lists broken manifests; a pod of that name is default/node.
     """
+    pod = in_namespace(pod, namespace)
     if pod == NODE:
         answer = find_agent(root_dir).get("/node/why", VerdictAnswer)
     else:

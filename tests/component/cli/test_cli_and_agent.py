@@ -331,3 +331,18 @@ async def test_manifests_are_checked_without_an_agent(tmp_path: Path) -> None:
     }
     assert (both.code, "not both" in both.err) == (2, True)
     assert piped.code == 0
+
+
+async def test_a_namespace_is_chosen_as_in_kubectl(agent: FakeAgent, web: FakeSeenPod) -> None:
+    chosen, other, everything, found, missing = await asyncio.gather(
+        glasslet(agent.root_dir, "ps", "-n", "default"),
+        glasslet(agent.root_dir, "ps", "-n", "kube-system"),
+        glasslet(agent.root_dir, "ps", "-n", "kube-system", "-A"),
+        glasslet(agent.root_dir, "describe", "-n", "default", "web"),
+        glasslet(agent.root_dir, "why", "-n", "kube-system", "web"),
+    )
+    assert "default/web" in chosen.out
+    assert other.out == "no pods\n"
+    assert everything.out == chosen.out
+    assert found.code == 0
+    assert (missing.code, "no pod kube-system/web" in missing.err) == (1, True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.target import PodName, choose
+from glasslet.cli.target import PodName, choose, in_namespace
 
 PODS = [
     PodName("default", "web"),
@@ -56,3 +57,21 @@ def test_nothing_means_no_pod(typed: str) -> None:
 def test_without_pods_the_error_mentions_it() -> None:
     with pytest.raises(Failure, match="there are no pods"):
         choose("web", [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "namespace", "meant"),
+    [
+        ("web", "", "web"),
+        ("web", "default", "default/web"),
+        ("default/web", "default", "default/web"),
+        ("", "default", ""),
+    ],
+)
+def test_a_namespace_option_completes_the_name(typed: str, namespace: str, meant: str) -> None:
+    assert in_namespace(typed, namespace) == meant
+
+
+def test_two_different_namespaces_are_refused() -> None:
+    with pytest.raises(click.UsageError, match="names another namespace"):
+        in_namespace("default/web", "kube-system")

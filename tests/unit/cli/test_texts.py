@@ -14,7 +14,7 @@ from glasslet.answers.trace import Share, Span, TraceAnswer, TraceRow, TraceWait
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.cli.failure import Failure
 from glasslet.cli.logs_command import since
-from glasslet.cli.output import fitted, printable, table
+from glasslet.cli.output import fitted, printable, styled, table
 from glasslet.cli.ps_command import changes, pods_table
 from glasslet.cli.trace_command import drawn, painted
 from glasslet.cli.why_command import verdict_text
@@ -167,7 +167,7 @@ def test_on_a_narrow_terminal_only_what_a_pod_does_is_cut(monkeypatch: pytest.Mo
     monkeypatch.setattr("glasslet.cli.output.on_terminal", lambda: True)
     monkeypatch.setattr("glasslet.cli.output.width", lambda: 70)
     headers = ("POD", "NOW", "SINCE")
-    (row,) = fitted([["default/flaky", "n" * 100, "49 s"]], headers, column=1)
+    (row,) = fitted([["default/flaky", "n" * 100, "49 s"]], headers, columns=[1])
     assert (row[0], row[2]) == ("default/flaky", "49 s")
     assert len("  ".join(row)) == 70 - 1
 
@@ -181,3 +181,24 @@ def test_the_creation_of_the_api_object_is_a_range_because_it_has_whole_seconds(
 def test_a_creation_by_a_clock_that_is_ahead_is_no_negative_time() -> None:
     lines = drawn(trace(created=NOW + timedelta(seconds=3)), columns=120).splitlines()
     assert lines[1].endswith("by a clock that is ahead of this node's")
+
+
+def test_a_wide_table_fits_the_terminal_and_its_widest_column_is_cut_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glasslet.cli.output.on_terminal", lambda: True)
+    monkeypatch.setattr("glasslet.cli.output.width", lambda: 80)
+    headers = ("TASK", "POD", "WAITS FOR", "AT")
+    rows = fitted([["t" * 20, "default/web", "w" * 90, "a" * 90]], headers, columns=range(4))
+    assert rows[0][:2] == ["t" * 20, "default/web"]
+    assert len("  ".join(rows[0])) == 80
+
+
+def test_a_table_without_a_terminal_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glasslet.cli.output.on_terminal", lambda: False)
+    assert fitted([["x" * 500]], ("A",), columns=[0]) == [["x" * 500]]
+
+
+@pytest.mark.parametrize(("value", "colours"), [("1", False), ("", True)])
+def test_no_color_switches_colours_off(monkeypatch: pytest.MonkeyPatch, value: str, colours: bool) -> None:
+    monkeypatch.setattr("glasslet.cli.output.on_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", value)
+    assert ("\x1b" in styled("text", "red")) is colours
