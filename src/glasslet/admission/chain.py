@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from glasslet.admission.candidate import Candidate, Rule
+from glasslet.admission.misfit import misfit
 from glasslet.admission.predicates import predicates
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
@@ -43,7 +44,10 @@ class PodAdmission:
         before: Sequence[Rule] = (),
         after: Sequence[Rule] = (),
         devices: DeviceClaims | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
+        """`note` gets what did not fit a pod that the predicates refuse, for the record."""
+        self._note = note
         self._node = node
         self._allocatable = allocatable
         self._before = tuple(before)
@@ -62,8 +66,11 @@ class PodAdmission:
             # The node has the devices that were claimed.
             candidate = self._candidate(pod, others)
         verdict = self._rest(candidate)
-        if self._devices is not None and isinstance(verdict, Rejected):
-            self._devices.unclaim(pod.metadata.uid)
+        if isinstance(verdict, Rejected):
+            if self._devices is not None:
+                self._devices.unclaim(pod.metadata.uid)
+            if self._note is not None and (text := misfit(candidate, verdict)):
+                self._note(text)
         return verdict
 
     def fits(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:

@@ -21,7 +21,7 @@ def host_ports_rule(candidate: Candidate) -> Rejected | None:
     if not wanted:
         return None
     taken = {port for other in candidate.others for port in host_ports(other)}
-    if not any(_clash(one, other) for one in wanted for other in taken):
+    if not any(clashes(one, other) for one in wanted for other in taken):
         return None
     return predicate_failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
 
@@ -35,6 +35,6 @@ def host_ports(pod: Pod) -> Iterator[Port]:
                 yield (port.host_ip or _ANY, port.protocol or "TCP", port.host_port)
 
 
-def _clash(one: Port, other: Port) -> bool:
+def clashes(one: Port, other: Port) -> bool:
     """The wildcard address clashes with every address."""
     return one[1:] == other[1:] and (one[0] == other[0] or _ANY in (one[0], other[0]))

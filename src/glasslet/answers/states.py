@@ -35,6 +35,7 @@ class Rule(OpenEnum):
 
     # About a pod, in the order in which the rules are tried.
     FINALIZER = "finalizer"
+    REJECTED = "rejected"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     NO_PROGRESS = "no_progress"

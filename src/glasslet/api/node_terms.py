@@ -17,12 +17,13 @@ def _term_allows(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": name}
-    return all(_holds(one, labels) for one in term.match_expressions) and all(
-        one.operator in ("In", "NotIn") and len(one.values) == 1 and _holds(one, fields) for one in term.match_fields
+    return all(requirement_holds(one, labels) for one in term.match_expressions) and all(
+        one.operator in ("In", "NotIn") and len(one.values) == 1 and requirement_holds(one, fields)
+        for one in term.match_fields
     )
 
 
-def _holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def requirement_holds(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
     """A requirement that makes no sense holds for no node."""
     value, wanted = labels.get(requirement.key), requirement.values
     match requirement.operator:

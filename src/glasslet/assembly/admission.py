@@ -45,6 +45,7 @@ def build_admission(
             pod_level_resources_rule(enabled=gates.enabled("PodLevelResources")),
         ),
         devices=devices,
+        note=lambda text: foundation.record.decided("does not fit", because=text),
     )
 
 

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import Evidence, VerdictAnswer
-from glasslet.glass.verdicts import containers, ending, images, needs, progress, surroundings
+from glasslet.glass.verdicts import containers, ending, images, needs, progress, rejections, surroundings
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
 RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     ending.finalizer,
+    rejections.rejected,
     ending.over,
     progress.stuck,
     ending.container_stopping,

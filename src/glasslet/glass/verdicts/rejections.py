@@ -1,0 +1,75 @@
+"""The verdict about a pod that admission refused: the one thing that did not fit."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from glasslet.answers.states import Rule, VerdictState
+from glasslet.answers.why import VerdictAnswer
+from glasslet.glass.timeline import moment
+from glasslet.glass.verdicts.situation import Situation
+from glasslet.record.events import Decided
+
+MISFIT: Final = "does not fit"
+"""Decision in the record, beside `rejected`: what did not fit, with what the node has."""
+_REJECTED: Final = "Pod was rejected: "
+_SHORTAGE: Final = re.compile(
+    r"Node didn't have enough resource: (?P<name>\S+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
+    r"capacity: (?P<all>\d+)"
+)
+_BYTES: Final = ("memory", "ephemeral-storage")
+_NEXT: Final = {
+    "NodeAffinity": "label the node, or correct the pod's nodeSelector or affinity",
+    "NodeName": "correct spec.nodeName",
+    "NodePorts": "use another host port, or delete the pod that holds it",
+    "TaintToleration": "remove the taint, or add a toleration to the pod",
+}
+
+
+def rejected(it: Situation) -> VerdictAnswer | None:
+    """Admission refused the pod; it never ran."""
+    if it.status.phase != "Failed" or not it.status.message.startswith(_REJECTED):
+        return None
+    said = it.status.message.removeprefix(_REJECTED)
+    made = next((e for e in reversed(it.record.events) if isinstance(e, Decided) and e.what == "rejected"), None)
+    cause = _shortage(said) or _misfit(it) or said.rstrip(".")
+    fallback = "lower the pod's requests, or free room on the node" if it.status.reason.startswith("OutOf") else ""
+    step = _NEXT.get(it.status.reason, fallback) or "correct what the message names"
+    return it.verdict(
+        Rule.REJECTED,
+        VerdictState.ENDED,
+        f"{it} was rejected by this node: {cause} ({it.status.reason}).",
+        brief=f"rejected: {cause}",
+        since=moment(made.start) if made is not None else it.since,
+        evidence=[("reason", it.status.reason), ("said", said)],
+        next_step=f"{step}; then create the pod again: a rejected pod is not tried again",
+    )
+
+
+def _misfit(it: Situation) -> str:
+    for event in reversed(it.record.events):
+        if isinstance(event, Decided) and event.what == MISFIT:
+            return dict(event.inputs).get("because", "")
+    return ""
+
+
+def _shortage(said: str) -> str:
+    """`2000m of cpu are asked, 500m are free (500m of 1000m are taken)`."""
+    found = _SHORTAGE.search(said)
+    if found is None:
+        return ""
+    name, asked, used, total = found["name"], int(found["asked"]), int(found["used"]), int(found["all"])
+    if name == "pods":
+        return f"all {total} places for pods are taken"
+    free = _amount(name, max(0, total - used))
+    taken = f"{_amount(name, used)} of {_amount(name, total)} are requested by other pods"
+    return f"{_amount(name, asked)} of {name} are asked, {free} are free ({taken})"
+
+
+def _amount(resource: str, number: int) -> str:
+    if resource == "cpu":
+        return f"{number}m"
+    if resource not in _BYTES or number < 1024:
+        return str(number)
+    return f"{number / 2**20:.1f} MiB" if number < 2**30 else f"{number / 2**30:.1f} GiB"
