@@ -79,6 +79,7 @@ def command(state: StateDir, options: AgentOptions) -> list[str]:
     """The agent's command line."""
     words = [
         sys.executable,
+        "-P",
         "-m",
         "glasslet.kubelet",
         f"--config={state.config}",

@@ -21,4 +21,4 @@ def command(arguments: tuple[str, ...]) -> None:
     """
     # The agent's own code checks: this tool knows nothing of configuration and pods.
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "glasslet.kubelet", "check", *arguments])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "glasslet.kubelet", "check", *arguments])  # noqa: S606

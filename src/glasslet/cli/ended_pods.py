@@ -33,7 +33,7 @@ def _from_disk(root_dir: Path, question: str, pod: str, kind: type[T], down: Age
     if not (root_dir / "glasslet" / "records").is_dir():
         raise down
     reader = subprocess.run(  # noqa: S603 - our own interpreter and module; the arguments are data
-        [sys.executable, "-m", "glasslet.glass", str(root_dir), question, pod], capture_output=True, check=False
+        [sys.executable, "-P", "-m", "glasslet.glass", str(root_dir), question, pod], capture_output=True, check=False
     )
     if reader.returncode != 0:
         try:
