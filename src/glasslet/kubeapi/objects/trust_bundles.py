@@ -23,7 +23,7 @@ from glasslet.record.stations import WaitKind
 
 PATH = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
 _FIRST_LIST = 5.0
-_BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL)
+_BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----")
 _LINE = 64
 
 

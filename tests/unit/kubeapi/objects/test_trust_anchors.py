@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Any
 
 import pytest
@@ -31,6 +32,14 @@ def test_each_certificate_is_there_once_whatever_its_form() -> None:
 def test_what_is_no_base64_is_left_out() -> None:
     broken = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n"
     assert trust_anchors([bundle(broken + pem(b"ok"))]).decode() == pem(b"ok")
+
+
+def test_a_certificate_that_never_ends_hides_no_other_and_costs_no_time() -> None:
+    began = time.perf_counter()
+    text = trust_anchors([bundle("-----BEGIN CERTIFICATE-----\n" * 8000 + pem(b"ok"))])
+    assert text.decode() == pem(b"ok")
+    assert not trust_anchors([bundle("-----BEGIN CERTIFICATE-----\n" * 8000)])
+    assert time.perf_counter() - began < 2
 
 
 @pytest.mark.parametrize(
