@@ -26,7 +26,7 @@ from glasslet.glass.source import GlassSource, SeenPod
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.node_rules import node_verdict
 from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, short_verdict
-from glasslet.glass.verdicts.situation import Situation
+from glasslet.glass.verdicts.situation import Situation, condition_since
 from glasslet.glass.waterfall import waterfall
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
@@ -185,7 +185,12 @@ class GlassHandlers:
     async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
         record = await self._keeper.of(ref) or PodRecord(pod=ref)
-        return self._situation(seen, record, self._source.agent())
+        agent = self._record.of(None)
+        return replace(
+            self._situation(seen, record, self._source.agent()),
+            runtime_since=condition_since(agent, "runtime"),
+            network_since=condition_since(agent, "runtime network"),
+        )
 
     def _find(self, request: web.Request) -> SeenPod | None:
         """The pod of that name that is to run; a predecessor that is still ending comes second."""

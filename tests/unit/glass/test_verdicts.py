@@ -26,7 +26,7 @@ from glasslet.glass.pod_rows import pod_description, pod_row
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.pod_rules import is_settled, pod_verdict
-from glasslet.glass.verdicts.situation import Situation
+from glasslet.glass.verdicts.situation import Situation, condition_since
 from glasslet.record.events import ChangeObserved, Decided, StationSpan
 from glasslet.record.stations import WaitKind
 from tests.builders.pod import container, pod, sidecar
@@ -412,7 +412,7 @@ def test_a_pod_that_the_node_cannot_run_shows_the_reason() -> None:
     failed = station("sandbox", 1, 2, outcome="failed", detail=f"attempt 0: the sandbox cannot be configured: {why}")
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], STARTED[1], failed))
     verdict = pod_verdict(it)
-    assert verdict.sentence == f"default/web cannot run on this node: {why}."
+    assert verdict.sentence == f"default/web cannot run on this node: {why}, since 10:00:01 UTC (1 min 39 s)."
     assert verdict.brief == why
 
 
@@ -481,7 +481,9 @@ def test_a_network_that_is_not_ready_holds_up_pods_that_need_it() -> None:
 def test_a_successor_waits_for_the_pod_of_the_same_name() -> None:
     waits = (waiting("queue", "end of the pod of the same name (uid 12)", 90),)
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=waits))
-    assert pod_verdict(it).sentence == "default/web waits for end of the pod of the same name (uid 12) (10 s)."
+    assert pod_verdict(it).sentence == (
+        "default/web waits for end of the pod of the same name (uid 12) (10 s), since 10:01:30 UTC."
+    )
 
 
 def test_a_device_plugin_that_does_not_answer_is_named() -> None:
@@ -626,6 +628,32 @@ def test_a_rejection_names_what_the_record_holds_of_the_misfit() -> None:
     assert verdict.sentence.startswith(f"default/web was rejected by this node: {held_by} (NodePorts)")
 
 
+def test_a_sentence_ends_with_the_time_since_when_it_holds() -> None:
+    crashed = reported(state=held("CrashLoopBackOff"), last_state=ended(1))
+    it = situation(now=status(crashed))
+    assert pod_verdict(it).sentence.endswith(", restarted 0 times, since 10:01:00 UTC (40 s).")
+    tomorrow = replace(it, now=NOW + timedelta(days=1))
+    assert pod_verdict(tomorrow).sentence.endswith(", since 2026-01-01 10:01:00 UTC (1 d).")
+
+
+def test_a_runtime_that_is_down_says_since_when() -> None:
+    agent = record(
+        ChangeObserved(BASE + 1, "runtime", "container runtime status check may not have completed yet", "ready"),
+        ChangeObserved(BASE + 60, "runtime", "ready", "container runtime is down"),
+        ChangeObserved(BASE + 70, "runtime", "container runtime is down", "container runtime not ready"),
+    )
+    since = condition_since(agent, "runtime")
+    it = situation(now=status(reported()), runtime_error="container runtime is down", runtime_since=since)
+    assert pod_verdict(it).sentence.endswith("container runtime is down, since 10:01:00 UTC (40 s).")
+    assert condition_since(agent, "runtime network") is None
+
+
+def test_a_container_that_cannot_be_created_says_since_when() -> None:
+    failed = [station("created", at, at + 1, "main", "failed", "no such user") for at in (60, 70)]
+    refused = status(reported(state=held("CreateContainerError", "no such user")))
+    assert pod_verdict(situation(now=refused, record=record(*STARTED, *failed))).since == SINCE
+
+
 def test_a_finished_pod_shows_its_exit_codes() -> None:
     it = situation(pod(restart_policy="Never"), status(reported(state=ended(3)), phase="Failed"))
     verdict = pod_verdict(it)
@@ -645,7 +673,9 @@ def test_a_container_that_stays_down_shows_the_restart_policy() -> None:
 
 def test_any_other_wait_is_named() -> None:
     it = situation(now=status(phase="Pending"), record=record(waits=(waiting("api_call", "GET secrets", 99),)))
-    assert pod_verdict(it).sentence == "default/web waits for the API server's answer to GET secrets (1 s)."
+    assert pod_verdict(it).sentence == (
+        "default/web waits for the API server's answer to GET secrets (1 s), since 10:01:39 UTC."
+    )
 
 
 def test_without_a_wait_the_present_station_is_named() -> None:

@@ -38,6 +38,7 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
             VerdictState.WAITING,
             f"{it} waits for {what}.",
             brief=f"{kind} {name} does not exist",
+            since=it.failing_since(Station.CREATED, container=container) or it.failing_since(Station.VOLUMES),
             evidence=[("needed by", needed), ("said", message), ("requested", _requested(it, name))],
             next_step=f"create the {kind}, or mark the reference optional",
         )
@@ -63,6 +64,8 @@ def config_error(it: Situation) -> VerdictAnswer | None:
             VerdictState.FAILING,
             f"{it} cannot start its {kind} container {status.name}: {waiting.message or waiting.reason}.",
             brief=f"{status.name}: {waiting.reason}",
+            since=it.failing_since(Station.CREATED, container=status.name)
+            or it.failing_since(Station.STARTED, container=status.name),
             evidence=[("reason", waiting.reason), ("message", waiting.message)],
             next_step="correct the container's specification; the agent tries again",
         )

@@ -45,8 +45,8 @@ def fine(it: Situation) -> VerdictAnswer | None:
     return it.verdict(
         Rule.FINE,
         VerdictState.FINE,
-        f"{it} is fine: {count} of {count} containers ready{' for ' + it.ago(since) if since else ''}, "
-        f"restarted {times(restarts)}.",
+        f"{it} is fine: restarted {times(restarts)}, {count} of {count} containers ready"
+        f"{' for ' + it.ago(since) if since else ''}.",
         since=since,
         evidence=[("address", ", ".join(ip.ip for ip in it.status.pod_ips) or it.status.pod_ip), *_last_ends(it)],
     )

@@ -18,14 +18,24 @@ from glasslet.api.restarts import is_sidecar
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.timeline import moment
 from glasslet.glass.waterfall import latest_life
-from glasslet.record.events import OK, StationSpan
+from glasslet.record.events import OK, ChangeObserved, StationSpan
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.stations import Station, WaitKind
 
 
+def condition_since(agent: PodRecord | None, subject: str) -> datetime | None:
+    """When the agent's record saw a condition of the runtime change last (`runtime`, `runtime network`) to a problem;
+    a change from one problem to another does not count."""
+    since: float | None = None
+    for event in agent.events if agent is not None else ():
+        if isinstance(event, ChangeObserved) and event.subject == subject:
+            since = None if event.new == "ready" else event.start if since is None else since
+    return moment(since) if since is not None else None
+
+
 class Situation(Struct, frozen=True, kw_only=True, dict=True):
     """A pod at time `now`. `last_words`: the last log line by container name, where it could be read; `stuck`: the call
-    or action that takes too long."""
+    or action that takes too long; `runtime_since`, `network_since`: when the runtime or its network failed."""
 
     pod: Pod
     status: PodStatus
@@ -37,6 +47,8 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     network_error: str = ""
     last_words: Mapping[str, str] = {}
     stuck: Stuck | None = None
+    runtime_since: datetime | None = None
+    network_since: datetime | None = None
 
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
@@ -114,6 +126,13 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
             return ""
         return duration(max(0.0, wait.until - self.now.timestamp()))
 
+    def _since(self, sentence: str, since: datetime | None) -> str:
+        """The sentence with the time since when it holds; the duration only if the sentence does not have it."""
+        if since is None:
+            return sentence
+        ago = self.ago(since)
+        return f"{sentence.removesuffix('.')}, since {self.clock(since)}{'' if ago in sentence else f' ({ago})'}."
+
     def verdict(
         self,
         rule: Rule,
@@ -132,7 +151,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
             name=meta.name,
             rule=rule,
             state=state,
-            sentence=sentence,
+            sentence=self._since(sentence, since),
             brief=brief,
             evidence=tuple(Evidence(label=label, text=text) for label, text in evidence if text),
             next_step=next_step,

@@ -20,6 +20,7 @@ def runtime_down(it: Situation) -> VerdictAnswer | None:
         VerdictState.FAILING,
         f"{it} waits for the container runtime, which is not ready: {it.runtime_error}",
         brief="container runtime down",
+        since=it.runtime_since,
         evidence=[("runtime", it.runtime_error), ("network", it.network_error)],
         next_step="check the runtime's service and log (systemctl status containerd); the pod continues by itself",
     )
@@ -100,6 +101,7 @@ def network_not_ready(it: Situation) -> VerdictAnswer | None:
         VerdictState.WAITING,
         f"{it} waits for the runtime's network: {it.network_error}",
         brief="network not ready",
+        since=it.network_since,
         evidence=[("network", it.network_error)],
         next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; the agent notices within seconds",
     )
