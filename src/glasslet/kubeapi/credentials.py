@@ -39,6 +39,9 @@ class _ExecStatus(Object, frozen=True, kw_only=True):
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
 
+    def __repr__(self) -> str:
+        return f"_ExecStatus(expiration_timestamp={self.expiration_timestamp})"
+
 
 class _ExecCredential(Object, frozen=True, kw_only=True):
     api_version: str = ""

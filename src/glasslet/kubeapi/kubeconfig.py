@@ -29,6 +29,9 @@ class ExecEnv(Object, frozen=True, kw_only=True):
     name: str = ""
     value: str = ""
 
+    def __repr__(self) -> str:
+        return f"ExecEnv(name={self.name!r})"
+
 
 class ExecPlugin(Object, frozen=True, kw_only=True):
     """`users[].user.exec`: a program that prints an ExecCredential (client.authentication.k8s.io/v1)."""
@@ -65,6 +68,9 @@ class _User(Object, frozen=True, kw_only=True):
     as_uid: str = field(default="", name="as-uid")
     as_groups: tuple[str, ...] = field(default=(), name="as-groups")
     exec: ExecPlugin | None = None
+
+    def __repr__(self) -> str:
+        return f"_User(exec={self.exec!r})"
 
 
 class _Context(Object, frozen=True, kw_only=True):

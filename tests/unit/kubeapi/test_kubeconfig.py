@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.kubeapi.kubeconfig import KubeconfigError, load_kubeconfig
+from glasslet.kubeapi.credentials import _ExecStatus
+from glasslet.kubeapi.kubeconfig import ExecEnv, KubeconfigError, _User, load_kubeconfig
 
 SOUND = """
 apiVersion: v1
@@ -82,3 +83,9 @@ def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, change: tuple[str
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError, match="nowhere"):
         load_kubeconfig(str(tmp_path / "nowhere"))
+
+
+def test_no_part_of_a_kubeconfig_shows_a_secret() -> None:
+    parts = (ExecEnv(name="TOKEN", value="hidden"), _User(token="hidden", password="hidden", client_key_data="hidden"))
+    assert "hidden" not in repr(parts)
+    assert "hidden" not in repr(_ExecStatus(token="hidden", client_key_data="hidden"))

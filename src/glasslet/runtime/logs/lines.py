@@ -160,6 +160,9 @@ class StampKeys:
             return b"%b.%b" % (seconds, fraction.ljust(9, b"0"))
         if self._last != (seconds, zone):
             moment = datetime.fromisoformat((seconds + zone).decode())
-            self._utc = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+            try:
+                self._utc = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+            except OverflowError as error:
+                raise ValueError("a time beyond the calendar's ends") from error
             self._last = (seconds, zone)
         return b"%b.%b" % (self._utc, fraction.ljust(9, b"0"))

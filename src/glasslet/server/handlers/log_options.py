@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from multidict import MultiMapping
 
@@ -77,6 +77,7 @@ def _time(query: Mapping[str, str], name: str) -> datetime | None:
     if not _RFC3339.fullmatch(text):
         raise UndecodableOption(name)
     try:
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
-    except ValueError:
+        # In UTC, so that a time beyond the calendar's ends is refused here.
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UndecodableOption(name) from None

@@ -51,6 +51,8 @@ def test_first_of_repeated_fields_counts() -> None:
         ("sinceTime", "yesterday"),
         ("sinceTime", "2026-13-01T00:00:00Z"),
         ("sinceTime", "2026-01-01T00:00:00"),
+        ("sinceTime", "0001-01-01T00:00:00+14:00"),
+        ("sinceTime", "9999-12-31T23:59:59-14:00"),
     ],
 )
 def test_values_of_the_wrong_kind_cannot_be_decoded(name: str, text: str) -> None:
