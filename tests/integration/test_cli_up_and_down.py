@@ -52,6 +52,18 @@ spec:
     command: [sh, -c, "test -e /v/tried && exec sleep 1000; touch /v/tried; echo no database; exit 3"]
     volumeMounts: [{name: v, mountPath: /v}]
 """
+UNWELL = """
+apiVersion: v1
+kind: Pod
+metadata: {name: unwell}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: "docker.io/library/busybox:1.36"
+    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"]
+    livenessProbe: {exec: {command: [sh, -c, "echo no pulse; exit 3"]}, periodSeconds: 1, failureThreshold: 2}
+"""
 GLASSLET = [sys.executable, "-c", "from glasslet.cli.app import main; main()"]
 UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "120")
 
@@ -181,6 +193,14 @@ def test_pods_come_up_are_explained_and_go_without_a_trace(machine: Machine) -> 
     assert leftovers(machine) == []
     gone = machine.run("why", "stays")
     assert b"default/stays-here was removed" in gone.stdout
+
+
+def test_a_container_that_its_liveness_probe_killed_names_the_probe(machine: Machine) -> None:
+    (machine.pods / "unwell.yaml").write_text(UNWELL)
+    machine.up(str(machine.pods))
+    why = machine.why_until("unwell", "main was killed because its liveness probe failed (")
+    assert "2 of 2 failures), exit code 0" in why
+    assert " UTC" in why.partition("\n")[0]
 
 
 def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Machine) -> None:
