@@ -64,6 +64,14 @@ spec:
     command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"]
     livenessProbe: {exec: {command: [sh, -c, "echo no pulse; exit 3"]}, periodSeconds: 1, failureThreshold: 2}
 """
+UNREACHABLE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: unreachable}
+spec:
+  containers:
+  - {name: main, image: "127.0.0.1:1/app:1"}
+"""
 GLASSLET = [sys.executable, "-c", "from glasslet.cli.app import main; main()"]
 UP = ("--port", "0", "--healthz-port", "0", "--hostname", "here", "--until-ready", "120")
 
@@ -201,6 +209,14 @@ def test_a_container_that_its_liveness_probe_killed_names_the_probe(machine: Mac
     why = machine.why_until("unwell", "main was killed because its liveness probe failed (")
     assert "2 of 2 failures), exit code 0" in why
     assert " UTC" in why.partition("\n")[0]
+
+
+def test_a_registry_that_refuses_the_connection_is_named(machine: Machine) -> None:
+    (machine.pods / "unreachable.yaml").write_text(UNREACHABLE)
+    machine.up(str(machine.pods))
+    why = machine.why_until("unreachable", "127.0.0.1:1 refused the connection")
+    assert "cannot get image 127.0.0.1:1/app:1 of container main: 127.0.0.1:1 refused" in why
+    assert "glasslet logs" not in why
 
 
 def test_a_killed_agent_leaves_its_pods_and_the_next_one_adopts_them(machine: Machine) -> None:
