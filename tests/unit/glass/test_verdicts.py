@@ -249,7 +249,7 @@ def test_a_crash_back_off_shows_exit_code_back_off_and_next_start() -> None:
     )
     verdict = pod_verdict(it)
     assert verdict.brief == "back-off after exit 1 (1 min 20 s), next start in 40 s"
-    assert "restarted 4 times; next start in 40 s" in verdict.sentence
+    assert "restarted 4 times (next start in 40 s)" in verdict.sentence
     assert evidence(it)["last words"] == "panic: no database"
     assert evidence(it)["last run"] == "exited with code 1 40 s ago, ran 3 s"
     assert verdict.next_step == "read its log: glasslet logs default/web -c main"

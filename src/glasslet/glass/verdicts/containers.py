@@ -31,7 +31,7 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
             Rule.CRASH_BACK_OFF,
             VerdictState.FAILING,
             f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
-            + (f"; next start in {again}." if again else "."),
+            + (f" (next start in {again})." if again else "."),
             brief=f"back-off after {exit_brief(it, status.name, last)}"
             + (f" ({held})" if held else "")
             + (f", next start in {again}" if again else ""),
