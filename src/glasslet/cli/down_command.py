@@ -16,9 +16,10 @@ from glasslet.answers.pods import PodsAnswer
 from glasslet.cli import manifests, processes
 from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
+from glasslet.cli.options import state_option
 from glasslet.cli.output import write
 from glasslet.cli.private_containerd import PrivateContainerd
-from glasslet.cli.state_dir import DEFAULT, StateDir
+from glasslet.cli.state_dir import StateDir
 
 _STOP_SECONDS = 15.0
 _MNT_DETACH = 2
@@ -27,14 +28,7 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @click.command("down")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option(
-    "--state",
-    metavar="FOLDER",
-    default=DEFAULT,
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="State folder of `up`.",
-)
+@state_option
 @click.option(
     "--timeout",
     metavar="SECONDS",

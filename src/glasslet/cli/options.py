@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from glasslet.cli.completion import container_names, namespaces, pod_names, recorded_pod_names
+from glasslet.cli.state_dir import DEFAULT
 
+state_option = click.option(
+    "--state",
+    metavar="FOLDER",
+    default=DEFAULT,
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="State folder of `up`.",
+)
 namespace_option = click.option(
     "-n",
     "--namespace",

@@ -21,6 +21,7 @@ from glasslet.cli import manifests
 from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
 from glasslet.cli.manifests import broken_manifest_lines
+from glasslet.cli.options import state_option
 from glasslet.cli.output import live_text, on_terminal, printable, write
 from glasslet.cli.private_containerd import PrivateContainerd
 from glasslet.cli.ps_command import changes, pods_text
@@ -47,14 +48,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("up")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
-@click.option(
-    "--state",
-    metavar="FOLDER",
-    default=DEFAULT,
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="State folder.",
-)
+@state_option
 @click.option(
     "--container-runtime-endpoint",
     metavar="ENDPOINT",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.concurrency.clock import Clock
-from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
+from glasslet.kubeapi.objects.kept import KeptObject, ObjectReader
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.record.standing import FindingRecorder, StandingFindings
+from glasslet.record.standing import FindingRecorder
 
 T = TypeVar("T", bound=Data)
 
@@ -40,9 +39,14 @@ class CachedObjects(Generic[T]):
         ttl: Callable[[], float] = lambda: DEFAULT_TTL,
     ) -> None:
         self._kind = kind
-        self._client = client
         self._clock = clock
-        self._findings: StandingFindings[Key] = StandingFindings(recorder)
+        self._reader: ObjectReader[T] = ObjectReader(
+            kind=kind,
+            client=client,
+            clock=clock,
+            recorder=recorder,
+            is_kept=lambda key, item: self._items.get(key) is item,
+        )
         self._ttl = ttl
         self._items: dict[Key, _Item[T]] = {}
 
@@ -59,7 +63,7 @@ class CachedObjects(Generic[T]):
             item.pods.discard(pod)
             if not item.pods:
                 del self._items[key]
-                self._findings.over(key)
+                self._reader.forget(key)
 
     async def get(self, key: Key) -> T:
         """The object, read again if the kept one is too old."""
@@ -68,7 +72,7 @@ class CachedObjects(Generic[T]):
             raise self._kind.not_registered(key)
         async with item.reading:
             if not self._is_fresh(item):
-                await self._read(key, item)
+                await self._reader.read(key, item)
             if item.object is None:
                 raise self._kind.not_found(key)
             return item.object
@@ -81,20 +85,6 @@ class CachedObjects(Generic[T]):
         if item.read_at is None or item.object is None:
             return False
         return self._clock.monotonic() < item.read_at + self._ttl()
-
-    async def _read(self, key: Key, item: _Item[T]) -> None:
-        try:
-            item.object = await self._client.get(self._kind.path(key), self._kind.type)
-        except NotFound:
-            item.object = None
-        except APIError as error:
-            if isinstance(error, NotDecoded) and self._items.get(key) is item:
-                self._findings.is_(key, f"{self._kind.resource} {error.item}")
-            if item.object is None:
-                raise
-            return
-        self._findings.over(key)
-        item.read_at = self._clock.monotonic()
 
 
 class DirectObjects(Generic[T]):
@@ -118,11 +108,9 @@ class DirectObjects(Generic[T]):
         """Does nothing: objects are read on demand."""
 
 
-class _Item(Generic[T]):
-    __slots__ = ("object", "pods", "read_at", "reading")
+class _Item(KeptObject[T]):
+    __slots__ = ("pods",)
 
     def __init__(self) -> None:
+        super().__init__()
         self.pods: set[PodUID] = set()
-        self.object: T | None = None
-        self.read_at: float | None = None
-        self.reading = asyncio.Lock()

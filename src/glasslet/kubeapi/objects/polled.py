@@ -12,10 +12,11 @@ from typing import Generic, TypeVar
 
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
-from glasslet.kubeapi.errors import APIError, NotDecoded, NotFound
+from glasslet.kubeapi.errors import APIError
+from glasslet.kubeapi.objects.kept import KeptObject, ObjectReader
 from glasslet.kubeapi.objects.kinds import Data, Key, ObjectKind
 from glasslet.kubeapi.protocols import APIClient
-from glasslet.record.standing import FindingRecorder, StandingFindings
+from glasslet.record.standing import FindingRecorder
 
 T = TypeVar("T", bound=Data)
 
@@ -40,9 +41,14 @@ class PolledObjects(Generic[T]):
         rate: float = RATE,
     ) -> None:
         self._kind = kind
-        self._client = client
         self._clock = clock
-        self._findings: StandingFindings[Key] = StandingFindings(recorder)
+        self._reader: ObjectReader[T] = ObjectReader(
+            kind=kind,
+            client=client,
+            clock=clock,
+            recorder=recorder,
+            is_kept=lambda key, item: self._items.get(key) is item,
+        )
         self._on_change = on_change
         self._idle_seconds = idle_seconds
         self._rate = rate
@@ -68,7 +74,7 @@ class PolledObjects(Generic[T]):
     def end(self, key: Key) -> None:
         """No pod needs it any more, or it has a watch now."""
         self._items.pop(key, None)
-        self._findings.over(key)
+        self._reader.forget(key)
 
     async def get(self, key: Key) -> T:
         """The object; read if the last round missed it. Raises APIError."""
@@ -77,7 +83,7 @@ class PolledObjects(Generic[T]):
         async with item.reading:
             # An object that does not exist is read each time: a pod waits for it.
             if item.object is None or item.read_at is None or item.used_at - item.read_at > 2 * self._period():
-                await self._read(key, item)
+                await self._reader.read(key, item)
         if item.object is None:
             raise self._kind.not_found(key)
         return item.object
@@ -104,7 +110,7 @@ class PolledObjects(Generic[T]):
         before = item.object
         async with item.reading:
             try:
-                await self._read(key, item)
+                await self._reader.read(key, item)
             except APIError:
                 # The next round reads it again; a pod that needs it meanwhile gets the error.
                 return
@@ -114,33 +120,16 @@ class PolledObjects(Generic[T]):
     def _period(self) -> float:
         return max(ROUND, len(self._items) / self._rate)
 
-    async def _read(self, key: Key, item: _Polled[T]) -> None:
-        """Reads the object. The known one stays if the read fails or the object cannot be decoded."""
-        try:
-            item.object = await self._client.get(self._kind.path(key), self._kind.type)
-        except NotFound:
-            item.object = None
-        except APIError as error:
-            if isinstance(error, NotDecoded) and self._items.get(key) is item:
-                self._findings.is_(key, f"{self._kind.resource} {error.item}")
-            if item.object is None:
-                raise
-            return
-        self._findings.over(key)
-        item.read_at = self._clock.monotonic()
-
 
 def _version(item: Data | None) -> str:
     return item.metadata.resource_version if item is not None else ""
 
 
-class _Polled(Generic[T]):
-    """`read_at` is None while a fresh read is due. `used_at`: when a pod last read it."""
+class _Polled(KeptObject[T]):
+    """`used_at`: when a pod last read it."""
 
-    __slots__ = ("object", "read_at", "reading", "used_at")
+    __slots__ = ("used_at",)
 
     def __init__(self, now: float) -> None:
-        self.object: T | None = None
-        self.read_at: float | None = None
+        super().__init__()
         self.used_at = now
-        self.reading = asyncio.Lock()
