@@ -13,7 +13,7 @@ from aiohttp import web
 
 from glasslet.server import responses
 from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
-from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below, subresources
+from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below
 from glasslet.server.access.users import ANONYMOUS, RequestCredentials
 from glasslet.server.routing import Redirect, Refusal, RouteGroup, RouteTable
 from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
@@ -146,7 +146,7 @@ class RequestPipeline:
         match await access.authorization.check(user, request.method, path):
             case None:
                 if user.name != ANONYMOUS.name:
-                    guard.authorized(as_proxy=subresources(path) == ("proxy",))
+                    guard.authorized()
                 return None
             case Denied(status, body):
                 log.info("Request denied", extra={"user": user.name, "method": request.method, "path": path})

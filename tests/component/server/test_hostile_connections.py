@@ -147,18 +147,6 @@ async def test_api_server_finds_a_place_among_strangers_of_many_sources(
         assert (await client.ask("GET", "/pods")).status == 200
 
 
-@pytest.mark.parametrize(("path", "is_api_server"), [("/pods", False), ("/containerLogs/default/web/main", True)])
-async def test_only_a_certificate_with_the_right_to_proxy_makes_its_address_the_api_servers(
-    authority: Authority, tls: ServingTLS, tmp_path: Path, path: str, is_api_server: bool
-) -> None:
-    pair = authority.issue(tmp_path / "client", common_name="kube-apiserver")
-    async with serving(who=WHO, tls=tls, limits=LIMITS) as running, silent(running) as clients:
-        client = await running.client(client_context(authority, pair))
-        assert (await client.ask("GET", path)).status in (200, 404)
-        sockets = await clients.open("127.0.0.1", 4)
-        assert await is_closed(sockets[-1]) is not is_api_server
-
-
 async def test_known_connections_survive_a_crowd(authority: Authority, tls: ServingTLS, tmp_path: Path) -> None:
     pair = authority.issue(tmp_path / "client", common_name="bob")
     async with serving(who=WHO, tls=tls, limits=LIMITS) as running, silent(running) as clients:

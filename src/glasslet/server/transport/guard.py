@@ -150,11 +150,10 @@ class ConnectionGuard(asyncio.Protocol):
 
     # For the handling of requests.
 
-    def authorized(self, *, as_proxy: bool) -> None:
-        """A request of a named user was authorized: the connection is known from now on. `as_proxy`: by the right
-        `nodes/proxy` alone, which the API server has and those who only read figures have not."""
+    def authorized(self) -> None:
+        """A request of a named user was authorized: the connection is known from now on."""
         self._connections.places.prove(self._place)
-        if as_proxy and self.certificate is not None:
+        if self.certificate is not None:
             self._connections.places.learn_api_server(self.source)
 
     def request_started(self) -> None:

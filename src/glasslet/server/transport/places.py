@@ -6,8 +6,8 @@ address; where these are full, the oldest stranger of the greediest source makes
 strangers, never known connections, and one source displaces itself first.
 
 Addresses of the API server are under no limit per source and have reserved places. These are the addresses to which
-this agent's own requests go, and those from which a client certificate was authorized by `nodes/proxy`: behind a load
-balancer the API server calls from another address than it is called at.
+this agent's own requests go, and those from which a client certificate was authorized: behind a load balancer the API
+server calls from another address than it is called at.
 """
 
 from __future__ import annotations
