@@ -1,0 +1,75 @@
+"""Ends pods for the node's sake, and waits until their resources are free."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.eviction.eviction_text import EvictionText
+from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport
+from glasslet.exchange.facts import EVICTED, StatusOverride
+from glasslet.record.recorder import working_for
+from glasslet.record.stations import WaitKind
+
+CLEAN_UP_LOOKS = 30
+"""Looks, one a second, whether an evicted pod's volumes and cgroup are removed. Then the loop goes on."""
+_LOOK_EVERY = 1.0
+_LEAST_PATIENCE = 10.0
+_WARNING = "Warning"
+
+
+class PodEnder:
+    """Evicts pods. The order of events is upstream's: event, kill, wait."""
+
+    def __init__(self, *, pods: EvictablePods, report: EvictionReport) -> None:
+        self._pods = pods
+        self._report = report
+        self._evicting: dict[str, EndingPod] = {}
+
+    def resists(self, pod: Pod) -> bool:
+        """Whether the pod was evicted before and has not stopped: another one has to make room."""
+        victim = self._evicting.get(pod.metadata.uid)
+        return victim is not None and not victim.stopped.is_set()
+
+    def end(self, pod: Pod, text: EvictionText, *, grace: int, disrupts: bool) -> EndingPod | None:
+        """Begins to stop the pod, which shows why. None if it has left meanwhile. `disrupts`: the pod gets the
+        condition DisruptionTarget."""
+        ref = pod_ref(pod)
+        verdict = StatusOverride(
+            phase="Failed", reason=EVICTED, message=text.message, disruption=text.message if disrupts else ""
+        )
+        self._report.pod_event(ref, _WARNING, EVICTED, text.message, annotations=text.annotations)
+        victim = self._pods.evict(ref.uid, verdict, grace)
+        if victim is not None:
+            self._evicting[ref.uid] = victim
+        return victim
+
+    async def wait(self, victims: Sequence[EndingPod]) -> None:
+        """Returns when all have stopped and are cleaned up, or had their time."""
+        await asyncio.gather(*(self._stopped(victim) for victim in victims))
+        now = self._report.clock.now()
+        names = ", ".join(str(victim.ref) for victim in victims)
+        until = now + timedelta(seconds=CLEAN_UP_LOOKS * _LOOK_EVERY)
+        with self._report.recorder.wait(WaitKind.EXIT, on=f"clean-up of evicted {names}", until=until):
+            for _ in range(CLEAN_UP_LOOKS):
+                if all(self._pods.cleaned_up(victim.ref.uid) for victim in victims):
+                    break
+                await asyncio.sleep(_LOOK_EVERY)
+        self._evicting = {uid: one for uid, one in self._evicting.items() if not one.stopped.is_set()}
+
+    async def _stopped(self, victim: EndingPod) -> None:
+        patience = max(_LEAST_PATIENCE, victim.grace * 1.5)
+        until = self._report.clock.now() + timedelta(seconds=patience)
+        try:
+            with (
+                working_for(victim.ref),
+                self._report.recorder.wait(WaitKind.EXIT, on="end of the evicted pod", until=until),
+            ):
+                async with asyncio.timeout(patience):
+                    await victim.stopped.wait()
+        except TimeoutError:
+            text = "Container runtime did not kill the pod within specified grace period."
+            self._report.pod_event(victim.ref, _WARNING, "ExceededGracePeriod", text)

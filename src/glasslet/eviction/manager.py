@@ -1,0 +1,217 @@
+"""The eviction loop: reads figures, makes room, and ends one pod at a time while a threshold is crossed.
+
+Every decision uses figures read after the last eviction. Missing figures silence only the thresholds that need them,
+and are a finding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
+from glasslet.eviction.decision import MOST_PAUSE, PressureMemory, assess, is_crossed, next_look, relieved
+from glasslet.eviction.ending import PodEnder
+from glasslet.eviction.eviction_text import EvictionText, eviction_text
+from glasslet.eviction.local_limits import limit_exceeded
+from glasslet.eviction.pressures import NodePressures
+from glasslet.eviction.ranking import Ranked, rank
+from glasslet.eviction.reading import NodeReader, Reading
+from glasslet.eviction.reclaiming import helps, reclaim_disk
+from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport, EvictionSettings, NodeFigures, Reclaim
+from glasslet.eviction.signals import Signal
+from glasslet.eviction.thresholds import Threshold
+from glasslet.podspec.qos import is_critical
+from glasslet.record.recorder import working_for
+from glasslet.stats.pages.summary import StatsUnavailable
+
+logger = logging.getLogger(__name__)
+
+_HARD_GRACE = 1
+_SHOWN = 5
+"""Pods of a ranking that the record keeps."""
+_BLIND = "eviction has no figures, so no pod is evicted: "
+_BLIND_SIGNAL = "eviction has no figures of {}: its threshold is not checked"
+
+
+class EvictionManager:
+    """One loop per node. `run` is a service; the other methods are its steps."""
+
+    def __init__(
+        self,
+        *,
+        figures: NodeFigures,
+        pods: EvictablePods,
+        reclaim: Reclaim,
+        pressures: NodePressures,
+        settings: EvictionSettings,
+        report: EvictionReport,
+    ) -> None:
+        self._reader = NodeReader(figures=figures, pods=pods, thresholds=settings.thresholds)
+        self._ender = PodEnder(pods=pods, report=report)
+        self._reclaim = reclaim
+        self._pressures = pressures
+        self._settings = settings
+        self._report = report
+        self._recorder = report.recorder
+        self._clock = report.clock
+        self._memory = PressureMemory()
+        self._findings: frozenset[str] = frozenset()
+        self._pause = MOST_PAUSE
+        self._limits_at = 0.0
+
+    async def run(self) -> None:
+        """Until cancelled. Nothing is to do without thresholds and limits."""
+        if not self._settings.thresholds and not self._settings.local_limits:
+            return
+        while True:
+            victims = await self.round()
+            if victims:
+                await self._ender.wait(victims)
+            else:
+                await asyncio.sleep(self._pause)
+
+    async def round(self) -> list[EndingPod]:
+        """Reads, decides, acts. The pods that are being evicted."""
+        node = await self._read(self._reader.read_node)
+        if node is None:
+            return []
+        assessment = assess(
+            self._memory, node.thresholds, node.observations, now=node.taken, transition=self._settings.transition
+        )
+        self._memory = assessment.memory
+        self._pressures.update(assessment.conditions)
+        self._pause = next_look(node.thresholds, node.observations)
+        limits = self._settings.local_limits and self._limits_are_due(node.taken)
+        if not assessment.due and not limits:
+            return []
+        reading = await self._read(partial(self._reader.read_pods, node))
+        if reading is None:
+            return []
+        if limits and (victims := self._enforce_limits(reading)):
+            return victims
+        return await self._relieve(assessment.due, reading) if assessment.due else []
+
+    def _limits_are_due(self, now: float) -> bool:
+        """Every 10 s, while some pod has a limit."""
+        if now < self._limits_at or not self._reader.any_limited():
+            return False
+        self._limits_at = now + MOST_PAUSE
+        return True
+
+    async def _read(self, read: Callable[[float], Awaitable[Reading]]) -> Reading | None:
+        try:
+            reading = await read(self._clock.monotonic())
+        except StatsUnavailable as error:
+            logger.warning("Eviction manager: failed to get summary stats", extra={"error": str(error)})
+            self._find({f"{_BLIND}{error}"})
+            return None
+        self._find(
+            {_BLIND_SIGNAL.format(signal) for signal in reading.blind() if signal is not Signal.ALLOCATABLE_MEMORY}
+        )
+        return reading
+
+    def _find(self, findings: Iterable[str]) -> None:
+        now = frozenset(findings)
+        for text in now - self._findings:
+            self._recorder.finding(text)
+        for text in self._findings - now:
+            self._recorder.withdrawn(text)
+        self._findings = now
+
+    def _enforce_limits(self, reading: Reading) -> list[EndingPod]:
+        """Every pod that is above a limit of its own."""
+        victims = []
+        for one in reading.candidates:
+            if one.stats is None or is_critical(one.pod) or self._ender.resists(one.pod):
+                continue
+            found = limit_exceeded(one.pod, one.stats, own_image_disk=reading.own_image_disk)
+            if found is None:
+                continue
+            with working_for(pod_ref(one.pod)):
+                self._recorder.decided("evict", signal=found.signal, used=found.used, limit=found.limit)
+            text = EvictionText(message=found.message)
+            if (victim := self._ender.end(one.pod, text, grace=_HARD_GRACE, disrupts=False)) is not None:
+                self._report.metrics.evicted(found.signal)
+                victims.append(victim)
+        return victims
+
+    async def _relieve(self, due: tuple[Threshold, ...], reading: Reading) -> list[EndingPod]:
+        """Makes room for the most urgent threshold."""
+        first = due[0]
+        resource = first.signal.resource
+        logger.warning("Eviction manager: attempting to reclaim", extra={"resource": resource})
+        self._report.node_event("Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
+        self._decided_to_relieve(first, reading)
+        if helps(first.signal, own_image_disk=reading.own_image_disk):
+            await reclaim_disk(self._reclaim, self._recorder)
+            fresh = await self._read(partial(self._reader.read_pods, reading))
+            if fresh is None:
+                return []
+            if relieved(fresh.thresholds, fresh.observations):
+                logger.info("Eviction manager: able to reduce resource pressure without evicting pods.")
+                return []
+            reading = fresh
+        ranked = rank(reading.candidates, first.signal, own_image_disk=reading.own_image_disk)
+        for one in due:
+            self._report.metrics.decided(one.signal, self._clock.monotonic() - reading.taken)
+        return self._evict_one(first, ranked, reading)
+
+    def _evict_one(self, crossed: Threshold, ranked: list[Ranked], reading: Reading) -> list[EndingPod]:
+        for place, one in enumerate(ranked):
+            if one.critical or self._ender.resists(one.pod):
+                continue
+            self._decided_to_evict(crossed, ranked, place)
+            text = eviction_text(one, crossed, reading.observations.get(crossed.signal))
+            victim = self._ender.end(one.pod, text, grace=self._grace(crossed, one.pod), disrupts=True)
+            if victim is not None:
+                self._report.metrics.evicted(crossed.signal)
+                return [victim]
+        logger.warning("Eviction manager: unable to evict any pods from the node")
+        return []
+
+    def _grace(self, crossed: Threshold, pod: Pod) -> int:
+        """Seconds. Hard thresholds leave no time."""
+        if crossed.hard:
+            return _HARD_GRACE
+        own = pod.spec.termination_grace_period_seconds
+        longest = self._settings.max_grace
+        return min(longest, own) if self._settings.own_grace and own is not None else longest
+
+    # -- the record --------------------------------------------------------------------------------------------------
+
+    def _decided_to_relieve(self, crossed: Threshold, reading: Reading) -> None:
+        seen = reading.observations.get(crossed.signal)
+        self._recorder.decided(
+            "relieve the node",
+            signal=crossed.signal,
+            below=crossed.amount,
+            minimum_reclaim=crossed.minimum_reclaim,
+            available=seen.available if seen is not None else "unknown",
+            capacity=seen.capacity if seen is not None else "unknown",
+            still_wanted_reclaim=not is_crossed(crossed, reading.observations),
+        )
+
+    def _decided_to_evict(self, crossed: Threshold, ranked: list[Ranked], place: int) -> None:
+        one = ranked[place]
+        with working_for(pod_ref(one.pod)):
+            self._recorder.decided(
+                "evict",
+                signal=crossed.signal,
+                below=crossed.amount,
+                usage=one.usage if one.usage is not None else "unknown",
+                request=one.request,
+                priority=one.priority,
+                among=len(ranked),
+            )
+        order = [f"{pod_ref(each.pod)} ({_in_words(each)})" for each in ranked[:_SHOWN]]
+        self._recorder.decided("evict", pod=str(pod_ref(one.pod)), signal=crossed.signal, order=order)
+
+
+def _in_words(one: Ranked) -> str:
+    critical = ", critical: stays" if one.critical else ""
+    usage = one.usage if one.usage is not None else "unknown"
+    return f"uses {usage}, requests {one.request}, priority {one.priority}{critical}"

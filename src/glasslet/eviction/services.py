@@ -1,0 +1,94 @@
+"""What the eviction manager reads and does, as it is connected by the assembly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from glasslet.api.object import PodUID
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
+from glasslet.concurrency.clock import Clock
+from glasslet.eviction.thresholds import Threshold
+from glasslet.exchange.facts import StatusOverride
+from glasslet.record.recorder import Recorder
+from glasslet.stats.node_stats import NodeOnly
+from glasslet.stats.pages.summary_types import Summary
+from glasslet.telemetry.metrics.eviction import EvictionMetrics
+
+
+class EndingPod(Protocol):
+    """A pod that is being stopped. `grace`: seconds it was given; `stopped` is set once nothing of it runs."""
+
+    @property
+    def ref(self) -> PodRef: ...
+    @property
+    def grace(self) -> int: ...
+    @property
+    def stopped(self) -> asyncio.Event: ...
+
+
+class NodeFigures(Protocol):
+    """Figures of this node (`stats.NodeStatistics`)."""
+
+    async def summary(self, *, only_cpu_and_memory: bool = False, fresh: bool = False) -> Summary:
+        """Node and pods. Raises StatsUnavailable."""
+
+    async def node_only(self) -> NodeOnly:
+        """The node without its pods, read now. Raises StatsUnavailable."""
+
+
+class EvictablePods(Protocol):
+    """The pods of this node, and their end."""
+
+    def candidates(self) -> Sequence[Pod]:
+        """Pods that may hold resources: those that have not stopped."""
+
+    def evict(self, uid: PodUID, verdict: StatusOverride, grace: int) -> EndingPod | None:
+        """Stops the pod for good. None if it has left meanwhile."""
+
+    def cleaned_up(self, uid: PodUID) -> bool:
+        """Whether the pod's volumes and cgroup are removed."""
+
+
+class EvictionEvents(Protocol):
+    """Events about pods (`kubeapi.EventRecorder.pod`)."""
+
+    def __call__(
+        self, pod: PodRef, type_: str, reason: str, message: str, /, *, annotations: Mapping[str, str] = ...
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reclaim:
+    """Room that can be made without ending a pod. Each raises RuntimeCallError, ImagesNotCollected or OSError."""
+
+    containers: Callable[[], Awaitable[object]]
+    """Removes dead containers, sandboxes and logs."""
+    images: Callable[[], Awaitable[object]]
+    """Removes unused images."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionSettings:
+    """`transition`: seconds for which a condition stays; `max_grace`: seconds at most for a soft eviction;
+    `own_grace`: a pod's shorter grace counts; `local_limits`: limits of local storage are enforced."""
+
+    thresholds: tuple[Threshold, ...]
+    transition: float
+    max_grace: int = 0
+    own_grace: bool = True
+    local_limits: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionReport:
+    """Where the manager reports."""
+
+    recorder: Recorder
+    clock: Clock
+    metrics: EvictionMetrics
+    pod_event: EvictionEvents
+    node_event: Callable[[str, str, str], None]

@@ -1,0 +1,96 @@
+"""Eviction signals, and what is observed of each. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from glasslet.stats.pages.summary_types import FsStats, MemoryStats, Summary
+
+
+class Signal(StrEnum):
+    """The signals, as KubeletConfiguration names them. Memory first: it is relieved before all others."""
+
+    MEMORY = "memory.available"
+    ALLOCATABLE_MEMORY = "allocatableMemory.available"
+    NODEFS = "nodefs.available"
+    NODEFS_INODES = "nodefs.inodesFree"
+    IMAGEFS = "imagefs.available"
+    IMAGEFS_INODES = "imagefs.inodesFree"
+    CONTAINERFS = "containerfs.available"
+    CONTAINERFS_INODES = "containerfs.inodesFree"
+    PIDS = "pid.available"
+
+    @property
+    def resource(self) -> str:
+        """The resource that events and messages name."""
+        if self in MEMORY_SIGNALS:
+            return "memory"
+        if self is Signal.PIDS:
+            return "pids"
+        return "inodes" if self in INODE_SIGNALS else "ephemeral-storage"
+
+    @property
+    def condition(self) -> str:
+        """The node condition that the signal leads to."""
+        if self in MEMORY_SIGNALS:
+            return "MemoryPressure"
+        return "PIDPressure" if self is Signal.PIDS else "DiskPressure"
+
+
+MEMORY_SIGNALS = frozenset({Signal.MEMORY, Signal.ALLOCATABLE_MEMORY})
+INODE_SIGNALS = frozenset({Signal.NODEFS_INODES, Signal.IMAGEFS_INODES, Signal.CONTAINERFS_INODES})
+IMAGEFS_SIGNALS = frozenset({Signal.IMAGEFS, Signal.IMAGEFS_INODES})
+ORDER = tuple(Signal)
+_PODS = "pods"
+
+
+class Observation(Struct, frozen=True, kw_only=True):
+    """One signal as it was at `at`: bytes, inodes or tasks."""
+
+    signal: Signal
+    available: int
+    capacity: int
+    at: datetime | None = None
+
+
+def observe(summary: Summary) -> dict[Signal, Observation]:
+    """The signals whose two figures are known. A signal that is missing here never causes an eviction."""
+    found: list[Observation | None] = [_memory(Signal.MEMORY, summary.node.memory)]
+    pods = next((group for group in summary.node.system_containers if group.name == _PODS), None)
+    found.append(_memory(Signal.ALLOCATABLE_MEMORY, pods.memory if pods is not None else None))
+    found += _filesystem(Signal.NODEFS, Signal.NODEFS_INODES, summary.node.fs)
+    runtime = summary.node.runtime
+    if runtime is not None:
+        found += _filesystem(Signal.IMAGEFS, Signal.IMAGEFS_INODES, runtime.image_fs)
+        found += _filesystem(Signal.CONTAINERFS, Signal.CONTAINERFS_INODES, runtime.container_fs)
+    tasks = summary.node.rlimit
+    if tasks is not None and tasks.maxpid is not None and tasks.curproc is not None:
+        left = tasks.maxpid - tasks.curproc
+        found.append(Observation(signal=Signal.PIDS, available=left, capacity=tasks.maxpid, at=tasks.time))
+    return {one.signal: one for one in found if one is not None}
+
+
+def _memory(signal: Signal, memory: MemoryStats | None) -> Observation | None:
+    """The capacity is what is available and what is in use together."""
+    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+        return None
+    capacity = memory.available_bytes + memory.working_set_bytes
+    return Observation(signal=signal, available=memory.available_bytes, capacity=capacity, at=memory.time)
+
+
+def _filesystem(space: Signal, inodes: Signal, figures: FsStats | None) -> list[Observation | None]:
+    if figures is None:
+        return []
+    return [
+        _known(space, figures.available_bytes, figures.capacity_bytes, figures.time),
+        _known(inodes, figures.inodes_free, figures.inodes, figures.time),
+    ]
+
+
+def _known(signal: Signal, available: int | None, capacity: int | None, at: datetime | None) -> Observation | None:
+    if available is None or capacity is None:
+        return None
+    return Observation(signal=signal, available=available, capacity=capacity, at=at)

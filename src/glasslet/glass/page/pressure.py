@@ -1,0 +1,72 @@
+"""What the node has left of each resource, and below which line pods are evicted: as eviction reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from glasslet.answers.live import PressureAnswer, PressureRow
+from glasslet.eviction.reading import Reading, read_node
+from glasslet.eviction.services import NodeFigures
+from glasslet.eviction.signals import Signal
+from glasslet.eviction.thresholds import Threshold
+from glasslet.stats.pages.summary import StatsUnavailable
+
+_AGE_SECONDS = 10.0
+_ON_THE_NODES_DISK = {
+    Signal.NODEFS: (Signal.NODEFS, Signal.IMAGEFS, Signal.CONTAINERFS),
+    Signal.NODEFS_INODES: (Signal.NODEFS_INODES, Signal.IMAGEFS_INODES, Signal.CONTAINERFS_INODES),
+}
+"""Signals of a node with one disk: the highest line counts."""
+_ROWS = {
+    Signal.MEMORY: ("memory", "bytes"),
+    Signal.ALLOCATABLE_MEMORY: ("memory of all pods", "bytes"),
+    Signal.NODEFS: ("disk of the node", "bytes"),
+    Signal.NODEFS_INODES: ("inodes of the node's disk", "inodes"),
+    Signal.IMAGEFS: ("disk of images", "bytes"),
+    Signal.IMAGEFS_INODES: ("inodes of the images' disk", "inodes"),
+    Signal.PIDS: ("process ids", "pids"),
+}
+
+
+class PressureReader:
+    """Reads the node at most every ten seconds, and only when it is called."""
+
+    def __init__(self, *, figures: NodeFigures, thresholds: tuple[Threshold, ...], now: Callable[[], float]) -> None:
+        self._figures = figures
+        self._thresholds = thresholds
+        self._now = now
+        self._read_at: float | None = None
+        self._answer = PressureAnswer()
+
+    async def __call__(self) -> PressureAnswer:
+        """The node, at most ten seconds old."""
+        now = self._now()
+        if self._read_at is None or now - self._read_at >= _AGE_SECONDS:
+            self._read_at = now
+            try:
+                self._answer = pressure_of(await read_node(self._figures, self._thresholds, now))
+            except StatsUnavailable as error:
+                self._answer = PressureAnswer(problem=str(error))
+        return self._answer
+
+
+def pressure_of(reading: Reading) -> PressureAnswer:
+    """The rows of one reading. Pure."""
+    return PressureAnswer(rows=tuple(_rows(reading)))
+
+
+def _rows(reading: Reading) -> Iterator[PressureRow]:
+    for signal, (resource, unit) in _ROWS.items():
+        seen = reading.observations.get(signal)
+        of_images = signal in (Signal.IMAGEFS, Signal.IMAGEFS_INODES)
+        if seen is None or not seen.capacity or (of_images and not reading.own_image_disk):
+            continue
+        signals = (signal,) if reading.own_image_disk else _ON_THE_NODES_DISK.get(signal, (signal,))
+        lines = [one.line(seen.capacity).value() for one in reading.thresholds if one.signal in signals]
+        yield PressureRow(
+            resource=resource,
+            capacity=float(seen.capacity),
+            available=float(seen.available),
+            line=float(max(lines)) if lines else None,
+            unit=unit,
+        )

@@ -1,0 +1,106 @@
+"""The order in which pods are evicted."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasslet.api.container import ResourceRequirements
+from glasslet.eviction.ranking import EvictionCandidate, memory_request, rank, storage_request
+from glasslet.eviction.signals import Signal
+from tests.builders.admission import amounts
+from tests.builders.eviction import MIB, empty_dir, running, wanting
+
+
+def order(signal: Signal, *candidates: EvictionCandidate, own_image_disk: bool = False) -> list[str]:
+    return [one.pod.metadata.name for one in rank(candidates, signal, own_image_disk=own_image_disk)]
+
+
+def test_memory_above_request_then_priority_then_excess() -> None:
+    # behaviours.md §15: "Memory: usage above request first, then lower priority, then usage minus request."
+    assert order(
+        Signal.MEMORY,
+        running(wanting("below", memory="100Mi"), memory=90 * MIB),
+        running(wanting("important", priority=1000), memory=500 * MIB),
+        running(wanting("little-above", memory="100Mi"), memory=110 * MIB),
+        running(wanting("much-above", memory="100Mi"), memory=190 * MIB),
+    ) == ["much-above", "little-above", "important", "below"]
+
+
+def test_a_pod_without_figures_goes_before_all_others() -> None:
+    # behaviours.md §15: "Ranking (pods without stats always first)."
+    waiting = EvictionCandidate(pod=wanting("waiting", priority=9))
+    assert order(Signal.MEMORY, running(wanting("hog"), memory=500 * MIB), waiting) == ["waiting", "hog"]
+
+
+def test_process_ids_by_priority_then_by_number() -> None:
+    # behaviours.md §15: "PIDs: priority, then process count."
+    assert order(
+        Signal.PIDS,
+        running(wanting("few"), processes=2),
+        running(wanting("important", priority=5), processes=900),
+        running(wanting("many"), processes=300),
+        EvictionCandidate(pod=wanting("waiting")),
+    ) == ["waiting", "many", "few", "important"]
+
+
+def test_one_disk_counts_layers_logs_and_volumes() -> None:
+    # behaviours.md §15: "Counted per file system: single: rootfs, logs, local volumes;"
+    scratch = empty_dir("scratch")
+    pods = (
+        running(wanting("layer"), layer=30),
+        running(wanting("logs"), logs=40),
+        running(wanting("volume", volumes=(scratch,)), volumes={"scratch": 50}),
+        running(wanting("memory-volume", volumes=(empty_dir("scratch", medium="Memory"),)), volumes={"scratch": 99}),
+    )
+    for signal in (Signal.NODEFS, Signal.IMAGEFS, Signal.CONTAINERFS_INODES):
+        assert order(signal, *pods) == ["volume", "logs", "layer", "memory-volume"]
+
+
+def test_a_disk_of_its_own_for_images_counts_layers_there_and_the_rest_here() -> None:
+    # behaviours.md §15: "separate imagefs: nodefs = logs + local volumes, imagefs = rootfs (+ images);"
+    layer, logs = running(wanting("layer"), layer=70), running(wanting("logs"), logs=10)
+    assert order(Signal.NODEFS, layer, logs, own_image_disk=True) == ["logs", "layer"]
+    assert order(Signal.IMAGEFS, logs, layer, own_image_disk=True) == ["layer", "logs"]
+    assert order(Signal.CONTAINERFS, logs, layer, own_image_disk=True) == ["layer", "logs"]
+
+
+def test_a_storage_request_in_bytes_is_taken_from_inodes() -> None:
+    asks, plain = wanting("asks", storage="1Mi"), wanting("plain")
+    assert order(Signal.NODEFS_INODES, running(asks, layer=900), running(plain, layer=5)) == ["plain", "asks"]
+
+
+def test_overhead_counts_for_pods_that_request_the_resource() -> None:
+    overhead = amounts(memory="20Mi")
+    assert memory_request(wanting("plain", overhead=overhead)) == 0
+    assert memory_request(wanting("asks", memory="10Mi", overhead=overhead)) == 30 * MIB
+
+
+def test_critical_pods_are_marked() -> None:
+    ranked = rank([running(wanting("system", priority=2_000_000_000), memory=MIB)], Signal.MEMORY, own_image_disk=False)
+    assert [one.critical for one in ranked] == [True]
+
+
+def test_container_requests_do_not_count_beside_pod_level_resources() -> None:
+    own = ResourceRequirements(requests=amounts(memory="64Mi"))
+    assert storage_request(wanting("pod-level", storage="1Gi", resources=own)) == 0
+
+
+@given(
+    pods=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200), st.integers(-3, 3), st.booleans()), max_size=12)
+)
+def test_a_pod_within_its_request_never_goes_before_one_above_it(pods: list[tuple[int, int, int, bool]]) -> None:
+    candidates = []
+    for number, (usage, request, priority, known) in enumerate(pods):
+        pod = wanting(f"p{number}", memory=str(request) if request else "", priority=priority)
+        candidates.append(running(pod, memory=usage) if known else EvictionCandidate(pod=pod))
+    ranked = rank(candidates, Signal.MEMORY, own_image_disk=False)
+    assert len(ranked) == len(candidates)
+    above = [one.above_request for one in ranked]
+    assert above == sorted(above, reverse=True)
+    assert [one.usage is None for one in ranked] == sorted((one.usage is None for one in ranked), reverse=True)
+    for one, next_one in pairwise(ranked):
+        if (one.usage is None, one.above_request) == (next_one.usage is None, next_one.above_request):
+            assert one.priority <= next_one.priority

@@ -1,0 +1,51 @@
+"""What the page shows of the pressure on a node: the figures and lines of eviction."""
+
+from __future__ import annotations
+
+from glasslet.eviction.reading import Reading
+from glasslet.eviction.signals import Signal, observe
+from glasslet.eviction.thresholds import Threshold, with_container_disk
+from glasslet.glass.page.pressure import pressure_of
+from tests.builders.eviction import GIB, disk, summary
+
+THRESHOLDS = (
+    Threshold(signal=Signal.MEMORY, amount="1Gi"),
+    Threshold(signal=Signal.NODEFS, amount="10%"),
+    Threshold(signal=Signal.IMAGEFS, amount="15%"),
+)
+
+
+def lines(*, own_image_disk: bool) -> dict[str, float | None]:
+    seen = observe(
+        summary(fs=disk(capacity=100 * GIB), image_fs=disk(capacity=200 * GIB if own_image_disk else 100 * GIB))
+    )
+    reading = Reading(
+        taken=0.0,
+        thresholds=with_container_disk(THRESHOLDS, own_image_disk=own_image_disk),
+        observations=seen,
+        own_image_disk=own_image_disk,
+    )
+    return {row.resource: row.line and round(row.line / GIB) for row in pressure_of(reading).rows}
+
+
+def test_one_disk_has_the_highest_of_its_lines() -> None:
+    assert lines(own_image_disk=False) == {
+        "memory": 1,
+        "memory of all pods": None,
+        "disk of the node": 15,
+        "inodes of the node's disk": None,
+        "process ids": None,
+    }
+
+
+def test_a_disk_of_images_has_a_row_and_a_line_of_its_own() -> None:
+    found = lines(own_image_disk=True)
+    assert (found["disk of the node"], found["disk of images"]) == (10, 30)
+
+
+def test_rows_say_what_they_count() -> None:
+    reading = Reading(taken=0.0, thresholds=(), observations=observe(summary()))
+    units = {row.resource: row.unit for row in pressure_of(reading).rows}
+    assert units["process ids"] == "pids"
+    assert units["inodes of the node's disk"] == "inodes"
+    assert units["memory"] == "bytes"
