@@ -1,0 +1,1 @@
+"""Graceful shutdown of the node: logind waits while pods end by priority."""
