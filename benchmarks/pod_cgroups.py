@@ -18,13 +18,13 @@ from tests.fakes.cgroups import RealRoot, real_root
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.host.cgroups.limits import settings
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.threads import HostThreads
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.store import Record
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout, parse_name
-from glasslet.resources.limits import settings
 from glasslet.resources.pod_cgroups import PodCgroups
 from glasslet.resources.pod_limits import PodRules, limits_of_pod
 

@@ -14,7 +14,7 @@ from glasslet.host.threads import HERE, ThreadPlace
 from glasslet.podspec.demand import pod_demand
 from glasslet.record.stations import WaitKind
 from glasslet.record.store import Record
-from glasslet.resources.cgroup_manager import CgroupManager
+from glasslet.resources.cgroup_manager import CgroupManager, Slices
 from glasslet.resources.layout import CgroupLayout
 from glasslet.resources.pod_cgroups import PodCgroups
 from glasslet.resources.pod_limits import PodRules
@@ -59,8 +59,9 @@ class Durations:
 class World:
     """A machine with version 1; `agent()` is a new agent on it."""
 
-    def __init__(self, folder: Path, layout: CgroupLayout | None = None) -> None:
+    def __init__(self, folder: Path, layout: CgroupLayout | None = None, *, slices: Slices | None = None) -> None:
         folder.mkdir(exist_ok=True)
+        self.slices = slices
         self.machine = FoldersV1(folder)
         self.layout = layout or CgroupLayout()
         self.active: list[Pod] = []
@@ -71,7 +72,13 @@ class World:
         self.pods = self.agent()
 
     def agent_manager(self) -> CgroupManager:
-        return CgroupManager(tree=self.machine.tree, threads=TurnTaking(), recorder=self.record, metrics=self.durations)
+        return CgroupManager(
+            tree=self.machine.tree,
+            threads=TurnTaking(),
+            recorder=self.record,
+            metrics=self.durations,
+            slices=self.slices,
+        )
 
     def qos(self, rules: QoSRules) -> QoSCgroups:
         return QoSCgroups(

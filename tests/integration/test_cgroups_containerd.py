@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from glasslet.host.cgroups.discovery import max_tasks
+from glasslet.host.cgroups.kernel_amounts import cpu_shares, cpu_weight
 from glasslet.host.machine import read_machine
-from glasslet.resources.kernel_amounts import cpu_shares, cpu_weight
 from tests.fakes.agent import FOR_EVER, Agent, Rows, agent_on, busybox_pod
 from tests.fakes.cgroups import RealRoot, real_root
 from tests.fakes.containerd import PrivateContainerd

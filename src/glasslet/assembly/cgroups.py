@@ -10,14 +10,17 @@ from functools import partial
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, runs_systemd, usable_cpus
+from glasslet.host.cgroups.slices import SystemdSlices
 from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.host.process import set_own_oom_score
+from glasslet.host.systemd.bus import SystemBus, system_bus_address
+from glasslet.host.systemd.units import SystemdUnits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import Cgroups
 from glasslet.podspec.demand import PodDemands, pod_demand
 from glasslet.resources.cgroup_manager import CgroupManager
-from glasslet.resources.driver import SYSTEMD, choose_driver
-from glasslet.resources.layout import CgroupLayout, cgroupfs_path, parse_name
+from glasslet.resources.driver import SYSTEMD, choose_driver, driver_mismatch
+from glasslet.resources.layout import CgroupLayout, parse_name
 from glasslet.resources.node_cgroups import CgroupSetupFailed, NodeCgroups
 from glasslet.resources.node_rules import node_rules
 from glasslet.resources.node_share import NodeShare, machine_for_pods, read_node_share
@@ -50,12 +53,15 @@ async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str
     if not configuration.cgroups_per_qos:
         return configuration.cgroup_driver
     not_implemented = foundation.metrics.runtime.has_no_configuration_call
+    of_runtime = await ask_cgroup_driver(runtime, not_implemented=not_implemented)
     driver, remark = choose_driver(
-        configured=configuration.cgroup_driver,
-        of_runtime=await ask_cgroup_driver(runtime, not_implemented=not_implemented),
-        systemd_runs=runs_systemd(),
+        configured=configuration.cgroup_driver, of_runtime=of_runtime, systemd_runs=runs_systemd()
     )
     if remark:
+        foundation.record.finding(remark)
+    if of_runtime is None and (
+        remark := driver_mismatch(driver, runtime_sets=await runtime.cgroup_driver_in_settings())
+    ):
         foundation.record.finding(remark)
     return driver
 
@@ -78,23 +84,29 @@ def build_cgroup_side(foundation: Foundation, driver: str, census: PodCensus) ->
     if tree is None:
         return CgroupSide(pods=RuntimeDefaultCgroups(), services=services, start=_nothing)
     foundation.metrics.cgroups.version(tree.version)
+    systemd = configuration.cgroups_per_qos and driver == SYSTEMD
     manager = CgroupManager(
         tree=tree,
         threads=foundation.threads,
         recorder=foundation.record,
         metrics=foundation.metrics.cgroups,
         page_sizes=share.page_sizes,
+        slices=_build_slices(foundation, tree) if systemd else None,
     )
     layout = classes = pods = None
     if configuration.cgroups_per_qos:
-        layout = CgroupLayout(root=parse_name(configuration.cgroup_root), systemd=driver == SYSTEMD)
+        layout = CgroupLayout(root=parse_name(configuration.cgroup_root), systemd=systemd)
         classes = _build_classes(foundation, manager, layout, share, census)
         pods = _build_pods(foundation, manager, layout, classes)
         services["QoS cgroups"] = classes.run
     node = NodeCgroups(
         manager=manager,
         rules=node_rules(
-            configuration, layout, share, cpus=_usable_cpus(foundation, tree), memory_qos=_memory_qos(foundation)
+            configuration,
+            layout,
+            share,
+            cpus=_usable_cpus(foundation, tree, systemd=systemd),
+            memory_qos=_memory_qos(foundation),
         ),
         classes=classes,
         events=foundation.events.node,
@@ -122,6 +134,12 @@ def _find_tree(foundation: Foundation) -> CgroupTree | None:
             raise
         logger.warning("no usable cgroups: kubeletCgroups and systemCgroups have no effect")
         return None
+
+
+def _build_slices(foundation: Foundation, tree: CgroupTree) -> SystemdSlices:
+    """Nothing is dialled before the first cgroup is made."""
+    bus = SystemBus(address=system_bus_address(), recorder=foundation.record)
+    return SystemdSlices(units=SystemdUnits(bus=bus, recorder=foundation.record), version=tree.version)
 
 
 def _build_classes(
@@ -161,12 +179,13 @@ def _build_pods(
     )
 
 
-def _usable_cpus(foundation: Foundation, tree: CgroupTree) -> str:
+def _usable_cpus(foundation: Foundation, tree: CgroupTree, *, systemd: bool) -> str:
     """The CPUs for pods; none are set for a static CPU policy, which assigns them itself."""
     configuration = foundation.configuration
     if configuration.cpu_manager_policy != "none":
         return ""
-    return usable_cpus(tree, cgroupfs_path(parse_name(configuration.cgroup_root)))
+    root = CgroupLayout(systemd=systemd).path(parse_name(configuration.cgroup_root))
+    return usable_cpus(tree, root)
 
 
 def _memory_qos(foundation: Foundation) -> bool:

@@ -1,4 +1,8 @@
-"""Creates, changes and removes cgroups in threads, with a time limit; the room's only access to `host`."""
+"""Creates, changes and removes cgroups in threads, with a time limit; the room's only access to `host`.
+
+With the systemd driver systemd comes first: it makes the slice, gets the limits, and stops the slice. The cgroup's own
+files follow each time, as systemd neither knows all limits nor hands down all controllers.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import asyncio
 import errno
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
+from glasslet.host.cgroups.limits import CgroupLimits, settings
 from glasslet.host.cgroups.processes import kill_processes
 from glasslet.host.cgroups.tree import CgroupTree
+from glasslet.host.systemd.bus import BusRefused
 from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
-from glasslet.resources.limits import CgroupLimits, settings
 
 logger = logging.getLogger(__name__)
 
@@ -32,9 +38,17 @@ class CgroupMetrics(Protocol):
     def operation(self, kind: str, seconds: float) -> None: ...
 
 
+class Slices(Protocol):
+    """`host.cgroups.slices.SystemdSlices`. Methods raise OSError."""
+
+    async def make(self, path: str) -> None: ...
+    async def limit(self, path: str, limits: CgroupLimits) -> None: ...
+    async def remove(self, path: str) -> None: ...
+
+
 class CgroupManager:
-    """Cgroups by path. `page_sizes`: huge page sizes of the node, bytes. Work on one path is serialized. Every method
-    but `exists` and `missing` raises OSError."""
+    """Cgroups by path. `page_sizes`: huge page sizes of the node, bytes. `slices`: None for the cgroupfs driver. Work
+    on one path is serialized. Every method but `exists` and `missing` raises OSError."""
 
     def __init__(
         self,
@@ -44,8 +58,10 @@ class CgroupManager:
         recorder: Recorder,
         metrics: CgroupMetrics,
         page_sizes: Iterable[int] = (),
+        slices: Slices | None = None,
     ) -> None:
         self._tree = tree
+        self._slices = slices
         self._threads = threads
         self._recorder = recorder
         self._metrics = metrics
@@ -67,24 +83,39 @@ class CgroupManager:
     async def create(self, path: str, limits: CgroupLimits) -> OSError | None:
         """Creates the cgroup if it does not exist, and sets its limits. A refused limit is returned, not raised, as
         upstream."""
-        return await self._timed("create", path, lambda: self._create(path, limits))
+        with self._timed("create"):
+            if self._slices is not None:
+                await self._slices.make(path)
+                await self._run(path, lambda: self._tree.create(path))
+                try:
+                    await self._slices.limit(path, limits)
+                except BusRefused as refused:
+                    return refused
+                return await self._run(path, lambda: self._try_write(path, limits))
+            return await self._run(path, lambda: self._create(path, limits))
 
     async def update(self, path: str, limits: CgroupLimits) -> None:
         """Sets the limits of an existing cgroup."""
-        await self._timed("update", path, lambda: self._write(path, limits))
+        with self._timed("update"):
+            if self._slices is not None:
+                await self._slices.limit(path, limits)
+            await self._run(path, lambda: self._write(path, limits))
 
     async def destroy(self, *paths: str) -> None:
         """Removes cgroups with all below, and kills the processes that still run there. Missing ones are passed
         over."""
-        started = time.monotonic()
-        try:
+        with self._timed("destroy"):
+            if self._slices is not None:
+                # Before its folder goes: a slice without one would stay if this agent died in between.
+                for path in paths:
+                    if await self._run(path, lambda path=path: self._kill(path)):  # type: ignore[misc]
+                        logger.warning("processes left in a cgroup cannot be killed", extra={"cgroup": path})
+                    await self._slices.remove(path)
             alive = await self._run(paths[0], lambda: [path for path in paths if not self._tree.remove(path)])
             for path in alive:
                 logger.warning("processes left in a cgroup, killed", extra={"cgroup": path})
                 with self._recorder.wait(WaitKind.EXIT, on=f"processes left in cgroup {path}"):
                     await self._kill_and_remove(path)
-        finally:
-            self._metrics.operation("destroy", time.monotonic() - started)
 
     async def children(self, paths: Iterable[str]) -> Mapping[str, set[str]]:
         """The names of the cgroups directly below each path."""
@@ -93,11 +124,13 @@ class CgroupManager:
 
     async def memory_usage(self, path: str) -> int:
         """The memory in use, bytes."""
-        file = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
-        return int(await self._run(path, lambda: self._tree.read(path, "memory", file)))
+        return await self._run(path, lambda: self._tree.memory_usage(path))
 
     def _create(self, path: str, limits: CgroupLimits) -> OSError | None:
         self._tree.create(path)
+        return self._try_write(path, limits)
+
+    def _try_write(self, path: str, limits: CgroupLimits) -> OSError | None:
         try:
             self._write(path, limits)
         except OSError as error:
@@ -129,10 +162,11 @@ class CgroupManager:
         self._tree.thaw(path)
         return kill_processes(lambda: self._tree.processes(path))
 
-    async def _timed(self, kind: str, path: str, call: Callable[[], T]) -> T:
+    @contextmanager
+    def _timed(self, kind: str) -> Iterator[None]:
         started = time.monotonic()
         try:
-            return await self._run(path, call)
+            yield
         finally:
             self._metrics.operation(kind, time.monotonic() - started)
 

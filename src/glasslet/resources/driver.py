@@ -9,14 +9,23 @@ SYSTEMD, CGROUPFS = "systemd", "cgroupfs"
 
 def choose_driver(*, configured: str, of_runtime: str | None, systemd_runs: bool) -> tuple[str, str]:
     """Returns the driver and a remark for the operator ("": none). `of_runtime` None: it reports none. Raises
-    CgroupSetupFailed for a driver that this agent lacks."""
-    wanted = of_runtime or (SYSTEMD if configured == SYSTEMD else CGROUPFS)
-    if wanted != SYSTEMD:
-        return CGROUPFS, ""
-    if of_runtime is None and not systemd_runs:
+    CgroupSetupFailed for a runtime that wants systemd where that does not run."""
+    driver = of_runtime or (SYSTEMD if configured == SYSTEMD else CGROUPFS)
+    if driver == CGROUPFS or systemd_runs:
+        return driver, ""
+    if of_runtime is None:
         return CGROUPFS, "cgroupDriver systemd without systemd on this machine: cgroupfs is used"
-    said = "the container runtime uses" if of_runtime else "cgroupDriver (--cgroup-driver) is"
     raise CgroupSetupFailed(
-        f'{said} "{SYSTEMD}", which this version does not support yet, want "{CGROUPFS}": set it in both the kubelet '
-        "and the container runtime, or set cgroupsPerQOS to false"
+        f'the container runtime uses the cgroup driver "{SYSTEMD}", but systemd not running on this host, cannot use '
+        f'systemd cgroups manager: run systemd as process 1, or set "{CGROUPFS}" in the container runtime'
+    )
+
+
+def driver_mismatch(driver: str, *, runtime_sets: str | None) -> str:
+    """A remark on a runtime whose settings name another driver; "" while both agree or it does not say."""
+    if runtime_sets is None or runtime_sets == driver:
+        return ""
+    return (
+        f'the cgroup driver is "{driver}", the container runtime\'s "{runtime_sets}": no pod can start, or containers '
+        "escape their pod's limits; set the same in both (cgroupDriver; containerd: SystemdCgroup)"
     )

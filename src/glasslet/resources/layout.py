@@ -53,6 +53,12 @@ def systemd_path(name: CgroupName) -> str:
     return "/" + "/".join(slices)
 
 
+def parse_slice(path: str) -> CgroupName:
+    """The parts of a slice by its own name, which holds those around it: `system.slice`, `/kube.slice/kube-a.slice`."""
+    element = path.rstrip("/").rpartition("/")[2].removesuffix(_SLICE)
+    return tuple(part.replace("_", "-") for part in element.split("-") if part)
+
+
 def in_brackets(name: CgroupName) -> str:
     """`["a" "b"]`: a name as the kubelet's events show it."""
     return "[" + " ".join(f'"{part}"' for part in name) + "]"

@@ -10,11 +10,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import CgroupManager
-from glasslet.resources.layout import CgroupName, cgroupfs_path, in_brackets, parse_name
-from glasslet.resources.limits import CgroupLimits
+from glasslet.resources.layout import CgroupName, in_brackets
 from glasslet.resources.node_rules import NodeRules, Reservation
 from glasslet.resources.qos_cgroups import QoSCgroups
 
@@ -49,9 +49,8 @@ class NodeCgroups:
         self._classes = classes
         self._events = events
         self._recorder = recorder
-        layout = rules.layout
-        self._name = layout.kubepods if layout is not None else rules.root
-        self._path = layout.path(layout.kubepods) if layout is not None else cgroupfs_path(rules.root)
+        self._name = rules.layout.kubepods if rules.layout is not None else rules.root
+        self._path = rules.path(self._name)
 
     async def start(self) -> None:
         """Creates and limits the cgroups that the first pod needs. Raises CgroupSetupFailed."""
@@ -70,7 +69,7 @@ class NodeCgroups:
 
     async def _create(self, classes: QoSCgroups) -> None:
         root = self._rules.root
-        if missing := self._manager.missing(cgroupfs_path(root)):
+        if missing := self._manager.missing(self._rules.path(root)):
             raise CgroupSetupFailed(f"invalid configuration: {self._incomplete(root, missing)}")
         try:
             if not self._manager.exists(self._path):
@@ -91,10 +90,11 @@ class NodeCgroups:
 
     async def _enforce(self, reservation: Reservation) -> None:
         side, path = reservation.side, reservation.path
+        name = self._rules.parse(path)
         try:
-            if problem := self._problem(reservation):
+            if problem := self._problem(reservation, name):
                 raise CgroupSetupFailed(problem)
-            await self._manager.update(path, reservation.limits or CgroupLimits())
+            await self._manager.update(self._rules.path(name), reservation.limits or CgroupLimits())
         except (OSError, CgroupSetupFailed) as error:
             kind = "Reserved Compressible" if reservation.compressible_only else "Reserved"
             text = f'Failed to enforce {side} {kind} Cgroup Limits on "{path}": {error}'
@@ -102,11 +102,10 @@ class NodeCgroups:
             raise CgroupSetupFailed(text) from error
         self._events("Normal", _ENFORCED, f"Updated limits on {side.lower()} reserved cgroup {path}")
 
-    def _problem(self, reservation: Reservation) -> str:
-        name = parse_name(reservation.path)
+    def _problem(self, reservation: Reservation, name: CgroupName) -> str:
         if reservation.limits is None:
             return f"{in_brackets(name)} cgroup is not configured properly"
-        missing = self._manager.missing(cgroupfs_path(name))
+        missing = self._manager.missing(self._rules.path(name))
         return self._incomplete(name, missing) if missing else ""
 
     def _incomplete(self, name: CgroupName, missing: tuple[str, ...]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.resources.kernel_amounts import cpu_shares, page_size
-from glasslet.resources.layout import CgroupLayout, CgroupName, parse_name
-from glasslet.resources.limits import CgroupLimits
+from glasslet.host.cgroups.kernel_amounts import cpu_shares, page_size
+from glasslet.host.cgroups.limits import CgroupLimits
+from glasslet.resources.layout import CgroupLayout, CgroupName, cgroupfs_path, parse_name, parse_slice
 from glasslet.resources.node_share import NodeShare, ResourceAmounts, for_pods
 
 
@@ -31,6 +31,14 @@ class NodeRules(Struct, frozen=True, kw_only=True):
     root: CgroupName = ()
     limits: CgroupLimits
     reservations: tuple[Reservation, ...] = ()
+
+    def parse(self, path: str) -> CgroupName:
+        """The parts of a cgroup that the administrator names."""
+        return parse_slice(path) if self.layout is not None and self.layout.systemd else parse_name(path)
+
+    def path(self, name: CgroupName) -> str:
+        """The path of a cgroup in the driver's form."""
+        return self.layout.path(name) if self.layout is not None else cgroupfs_path(name)
 
 
 def node_rules(

@@ -14,12 +14,12 @@ from contextlib import asynccontextmanager
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.host.cgroups.kernel_amounts import MIN_SHARES
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFindings
 from glasslet.resources.cgroup_manager import CgroupManager
-from glasslet.resources.kernel_amounts import MIN_SHARES
 from glasslet.resources.layout import CgroupLayout, CgroupNameInvalid
-from glasslet.resources.limits import CgroupLimits
 from glasslet.resources.pod_limits import PodDemand, PodRules, limits_of_pod, unlimited_where_silent, widest
 
 logger = logging.getLogger(__name__)

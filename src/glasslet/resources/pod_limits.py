@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.resources.kernel_amounts import MIN_SHARES, QUOTA_PERIOD, UNLIMITED, cpu_quota, cpu_shares
+from glasslet.host.cgroups.kernel_amounts import MIN_SHARES, QUOTA_PERIOD, UNLIMITED, cpu_quota, cpu_shares
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.resources.layout import BEST_EFFORT
-from glasslet.resources.limits import CgroupLimits
 
 
 class PodDemand(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout
-from glasslet.resources.limits import CgroupLimits
 from glasslet.resources.pod_limits import PodDemand
 from glasslet.resources.qos_limits import QoSRules, limits_of_classes, raised_to_use
 

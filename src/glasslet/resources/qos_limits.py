@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
-from glasslet.resources.kernel_amounts import MIN_SHARES, UNLIMITED_BYTES, cpu_shares
+from glasslet.host.cgroups.kernel_amounts import MIN_SHARES, UNLIMITED_BYTES, cpu_shares
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.resources.layout import BEST_EFFORT, BURSTABLE, GUARANTEED
-from glasslet.resources.limits import CgroupLimits
 from glasslet.resources.pod_limits import PodDemand
 
 

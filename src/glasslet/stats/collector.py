@@ -9,12 +9,12 @@ from typing import Protocol, TypeVar
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import Clock
+from glasslet.host.cgroups.figures import Part
 from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ObservedPod
 from glasslet.stats.cgroups.cpu_rates import CPURates
-from glasslet.stats.cgroups.figures import Part
 from glasslet.stats.one_at_a_time import OneAtATime
 from glasslet.stats.readings import FigureSource, GroupReader, NodeReading
 from glasslet.stats.targets import SystemGroups, choose_targets
@@ -65,6 +65,11 @@ class NodeCollector:
             if rates:
                 await self._look_again(self.rates.lacks(group for group, _, _ in reading.cpu_totals()))
             return reading
+
+    async def read_node(self) -> NodeReading:
+        """The node without its pods, read now: the cost does not grow with the number of pods. Raises HostCallStuck."""
+        async with self._turns:
+            return await self._in_thread(self._reader.read_node)
 
     def _recent(self, parts: Part, max_age: float) -> NodeReading | None:
         if self._last is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.kernel_text import MOST_DIGITS, contents
+from glasslet.host.kernel_text import MOST_DIGITS, contents
 
 _IGNORED = ("lo", "veth", "docker", "nerdctl")
 """Interfaces whose traffic is seen a second time elsewhere, or goes nowhere."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.host.cgroups.discovery import own_cgroup
-from glasslet.stats.cgroups.kernel_text import contents, number
+from glasslet.host.kernel_text import contents, number
 from glasslet.stats.targets import SystemGroups
 
 
@@ -36,14 +35,6 @@ def task_limit(proc: str = "/proc") -> TaskLimit:
     words = contents(f"{proc}/loadavg").split()
     current = number(words[3].partition(b"/")[2]) if len(words) > 3 else None
     return TaskLimit(maximum=min(known, default=None), current=current)
-
-
-def boot_time(proc: str = "/proc") -> datetime | None:
-    """When the machine was started."""
-    for line in contents(f"{proc}/stat").split(b"\n"):
-        if line.startswith(b"btime ") and (seconds := number(line[6:])) is not None:
-            return datetime.fromtimestamp(seconds, UTC)
-    return None
 
 
 def cpu_topology(cpuinfo: bytes) -> Sockets:

@@ -16,11 +16,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from msgspec import Struct
+
 from glasslet.api.object import PodUID
+from glasslet.host.cgroups.figures import Part
 from glasslet.host.threads import HostCallStuck, Threads
 from glasslet.record.stations import WaitKind
 from glasslet.stats.cgroups.cpu_rates import CPURates
-from glasslet.stats.cgroups.figures import Part
 from glasslet.stats.collector import MAX_AGE
 from glasslet.stats.disks.disk_counters import disk_counters
 from glasslet.stats.disks.disk_usage import FilesystemFigures
@@ -46,6 +48,7 @@ class Collector(Protocol):
     @property
     def rates(self) -> CPURates: ...
     async def read(self, parts: Part, *, rates: bool = False, max_age: float = MAX_AGE) -> NodeReading: ...
+    async def read_node(self) -> NodeReading: ...
 
 
 class Disks(Protocol):
@@ -53,12 +56,21 @@ class Disks(Protocol):
 
     async def read(self, targets: Sequence[PodTarget], *, max_age: float = ...) -> StorageFigures: ...
     async def of_node(self) -> FilesystemFigures | None: ...
+    async def of_disks(self) -> StorageFigures: ...
 
 
 class VolumeFigures(Protocol):
     """Use of volumes (`volume_usage.VolumeUsage`)."""
 
     async def read(self, targets: Sequence[PodTarget]) -> Mapping[PodUID, Mapping[str, VolumeTaken]]: ...
+
+
+class NodeOnly(Struct, frozen=True, kw_only=True):
+    """`summary`: without pods. `own_image_disk`: images and writable layers are on another file system than the agent's
+    root directory."""
+
+    summary: Summary
+    own_image_disk: bool
 
 
 class NodeStatistics:
@@ -100,6 +112,20 @@ class NodeStatistics:
         )
         disks = DiskFacts(storage=storage, volumes=volumes, tasks=task_limit(self._proc))
         return build_summary(reading, self._node, self._collector.rates.rate, disks)
+
+    async def node_only(self) -> NodeOnly:
+        """The node without its pods, read now. Raises StatsUnavailable."""
+        try:
+            reading = await self._collector.read_node()
+        except HostCallStuck as error:
+            raise StatsUnavailable(f"failed to get cgroup stats: {error}") from error
+        storage = await self._disks.of_disks()
+        disks = DiskFacts(storage=storage, volumes={}, tasks=task_limit(self._proc))
+        images = storage.filesystems.get(storage.images.mountpoint) if storage.images is not None else None
+        return NodeOnly(
+            summary=build_summary(reading, self._node, self._collector.rates.rate, disks),
+            own_image_disk=storage.root is not None and images is not None and storage.root.device != images.device,
+        )
 
     async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:
         """The summary as indented JSON. Raises StatsUnavailable."""

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from glasslet.host.cgroups.figures import CgroupFigures, Part
+from glasslet.host.cgroups.kept_figures import KeptFigures
 from glasslet.runtime.model import ObservedContainer
 from glasslet.stats.cgroups.container_cgroups import ContainerCgroups
-from glasslet.stats.cgroups.figures import CgroupFigures, Part
 from glasslet.stats.cgroups.handles import Handles, count_handles
-from glasslet.stats.cgroups.kept_figures import KeptFigures
 from glasslet.stats.network import Interface, read_interfaces
 from glasslet.stats.targets import PodTarget, SystemGroups, groups_above
 
@@ -106,6 +106,13 @@ class GroupReader:
         self._proc = proc
         self._places = ContainerCgroups(exists=tree.exists)
         self._handles = KeptFigures[Handles]()
+
+    def read_node(self) -> NodeReading:
+        """The root group and the one above all pods, without their details."""
+        names = dict.fromkeys(name for name in (ROOT, self._system.pods) if name)
+        found = ((name, self._tree.read(name, Part.NOTHING_MORE)) for name in names)
+        groups = {name: figures for name, figures in found if figures is not None}
+        return NodeReading(parts=Part.NOTHING_MORE, groups=groups, made_at={}, pods=())
 
     def read(self, targets: Sequence[PodTarget], parts: Part) -> NodeReading:
         """All groups of the node and of these pods."""

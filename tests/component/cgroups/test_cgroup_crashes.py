@@ -11,6 +11,7 @@ import pytest
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.host.cgroups.tree import CgroupTree, KernelFiles, hybrid_mount
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.cgroups.v2 import CgroupV2
@@ -19,7 +20,6 @@ from glasslet.podspec.demand import pod_demand
 from glasslet.record.store import Record
 from glasslet.resources.cgroup_manager import CgroupManager
 from glasslet.resources.layout import CgroupLayout, parse_name
-from glasslet.resources.limits import CgroupLimits
 from glasslet.resources.node_cgroups import NodeCgroups
 from glasslet.resources.node_rules import NodeRules
 from glasslet.resources.orphan_cgroups import OrphanCgroups

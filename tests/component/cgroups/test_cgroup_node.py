@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.resources.layout import CgroupLayout, parse_name
-from glasslet.resources.limits import CgroupLimits
 from glasslet.resources.node_cgroups import CgroupSetupFailed, NodeCgroups
 from glasslet.resources.node_rules import NodeRules, Reservation
 from tests.component.cgroup_world import World

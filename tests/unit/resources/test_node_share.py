@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glasslet.api.quantity import Quantity
-from glasslet.resources.limits import CgroupLimits
+from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.resources.node_rules import limits_of_node, limits_of_reservation
 from glasslet.resources.node_share import for_pods, over_reserved, reservations
 

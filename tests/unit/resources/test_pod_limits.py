@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from glasslet.host.cgroups.kernel_amounts import cpu_weight
+from glasslet.host.cgroups.limits import CgroupLimits, settings
 from glasslet.podspec.demand import pod_demand
-from glasslet.resources.kernel_amounts import cpu_weight
-from glasslet.resources.limits import CgroupLimits, settings
 from glasslet.resources.pod_limits import PodRules, limits_of_pod, unlimited_where_silent, widest
 from tests.builders.podspec import pod_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glasslet.resources.limits import CgroupLimits, settings
+from glasslet.host.cgroups.limits import CgroupLimits, settings
 from glasslet.resources.pod_limits import PodDemand
 from glasslet.resources.qos_limits import QoSRules, limits_of_classes, raised_to_use
 

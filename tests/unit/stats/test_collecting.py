@@ -19,6 +19,8 @@ from glasslet.api.volume import (
     Volume,
 )
 from glasslet.concurrency.clock import LoopClock
+from glasslet.host.cgroups.figures import CgroupFigures, Part
+from glasslet.host.cgroups.figures_v2 import FiguresV2
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import Machine
 from glasslet.runtime.cri.verbs import Verb
@@ -26,8 +28,6 @@ from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.model import FilesystemUsage, ObservedPod
 from glasslet.runtime.usage import ContainerUsage
 from glasslet.stats.cgroups.cpu_rates import WINDOW
-from glasslet.stats.cgroups.figures import CgroupFigures, Part
-from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.collector import MAX_AGE, NodeCollector
 from glasslet.stats.disks.storage import MAX_AGE as DISKS_MAX_AGE
 from glasslet.stats.disks.storage import PodFolders, Storage

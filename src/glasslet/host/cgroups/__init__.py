@@ -1,1 +1,1 @@
-"""The cgroup tree of this machine, version 1 or 2: discovery, limits, processes."""
+"""The only reader and writer of cgroup files, both versions: discovery, limits, figures, processes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from glasslet.host.cgroups.tree import CgroupTree, controller_mounts, hybrid_mount, is_unified
+from glasslet.host.cgroups.tree import UNIFIED, CgroupTree, controller_mounts, hybrid_mount, is_unified
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.cgroups.v2 import CgroupV2
 from glasslet.host.mounts.table import MountTable, read_mount_table
@@ -38,11 +38,27 @@ def runs_systemd(root: str = "") -> bool:
     return os.path.isdir(f"{root}/run/systemd/system")
 
 
+def has_unified(root: str = "") -> bool:
+    """Whether version 2 is mounted in the place of version 1."""
+    return os.path.exists(f"{root}{UNIFIED}/cgroup.controllers")
+
+
+def limits_swap(root: str = "", *, unified: bool) -> bool:
+    """Whether cgroups of this machine can limit swap."""
+    if not unified:
+        return os.path.exists(f"{root}{UNIFIED}/memory/memory.memsw.limit_in_bytes")
+    # The root cgroup has no swap file of its own: the agent's cgroup has one.
+    try:
+        own = own_cgroup(f"{root}/proc").get("", "/")
+    except OSError:
+        own = "/"
+    return os.path.exists(f"{root}{UNIFIED}{own}/memory.swap.max")
+
+
 def usable_cpus(tree: CgroupTree, name: str = "/") -> str:
     """The CPUs that processes below a cgroup can have (`0-3`), "" if it does not say."""
-    file = "cpuset.cpus.effective" if tree.version == 2 else "cpuset.cpus"
     try:
-        return tree.read(name, "cpuset", file)
+        return tree.cpus(name)
     except OSError:
         return ""
 

@@ -53,6 +53,12 @@ class CgroupTree(Protocol):
         """Writes the settings in their order."""
 
     def read(self, name: str, controller: str, file: str) -> str: ...
+    def memory_usage(self, name: str) -> int:
+        """Memory in use, bytes."""
+
+    def cpus(self, name: str) -> str:
+        """The CPUs that processes below it can have (`0-3`)."""
+
     def children(self, name: str) -> set[str]:
         """Last elements of the names of the cgroups right below; none for one that is not there."""
 

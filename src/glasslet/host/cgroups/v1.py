@@ -64,6 +64,14 @@ class CgroupV1:
         """One file of one controller."""
         return read_file(f"{self._root_of(controller)}{name}/{file}")
 
+    def memory_usage(self, name: str) -> int:
+        """With all below."""
+        return int(self.read(name, "memory", "memory.usage_in_bytes"))
+
+    def cpus(self, name: str) -> str:
+        """Its own: each cgroup has a list."""
+        return self.read(name, "cpuset", "cpuset.cpus")
+
     def children(self, name: str) -> set[str]:
         """Those that are there in any tree."""
         return {child for root in self._roots for child in subdirectories(root + name)}

@@ -61,6 +61,14 @@ class CgroupV2:
         """One file."""
         return read_file(f"{self._path(name)}/{file}")
 
+    def memory_usage(self, name: str) -> int:
+        """With all below."""
+        return int(self.read(name, "memory", "memory.current"))
+
+    def cpus(self, name: str) -> str:
+        """Those that its parents leave to it."""
+        return self.read(name, "cpuset", "cpuset.cpus.effective")
+
     def children(self, name: str) -> set[str]:
         """Those right below."""
         return set(subdirectories(self._path(name)))

@@ -1,1 +1,1 @@
-"""CPU, memory, process and I/O figures of cgroups, read from the kernel's files for cgroup v1 and v2."""
+"""Use of cgroups as people ask for it: CPU rates, open files, and which cgroup a container is in."""

@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.kernel_text import contents
+from glasslet.host.kernel_text import contents
 
 _OPEN_FILES = b"Max open files"
 UNLIMITED = -1

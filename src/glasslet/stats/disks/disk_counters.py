@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.kernel_text import contents
+from glasslet.host.kernel_text import contents
 
 _FIELDS = 14
 

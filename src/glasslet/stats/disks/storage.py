@@ -105,6 +105,15 @@ class Storage:
         """The file system of the agent's own root directory, as it is now."""
         return await self._filesystem(self._root.root_dir)
 
+    async def of_disks(self) -> StorageFigures:
+        """The file systems of the agent's root directory and of images, as they are now."""
+        images = await self._image_fs()
+        root, holder = await asyncio.gather(
+            self.of_node(), self._filesystem(images.mountpoint) if images is not None else _nothing()
+        )
+        known = {images.mountpoint: holder} if images is not None and holder is not None else {}
+        return StorageFigures(root=root, images=images, filesystems=known)
+
     async def _read(self, targets: Sequence[PodTarget]) -> StorageFigures:
         usages, images, pods = await asyncio.gather(self._usages(), self._image_fs(), self._pods(targets))
         mounts = {one.writable_layer.mountpoint for one in usages.values() if one.writable_layer is not None}
@@ -170,6 +179,10 @@ class Storage:
         except OSError:
             # Of this pod nothing is known; the others are.
             return PodFilesTaken()
+
+
+async def _nothing() -> None:
+    return None
 
 
 def _if_there(path: str) -> Taken | None:

@@ -15,8 +15,8 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
+from glasslet.host.cgroups.figures import CgroupFigures
 from glasslet.host.machine import Machine
-from glasslet.stats.cgroups.figures import CgroupFigures
 from glasslet.stats.node_figures import Sockets
 from glasslet.stats.pages.container_families import Family, Row, Rows
 from glasslet.stats.pages.exposition import Page, label_pairs

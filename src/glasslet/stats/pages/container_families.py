@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.figures import CgroupFigures, Details, MemoryFigures, Transfers
+from glasslet.host.cgroups.figures import CgroupFigures, Details, MemoryFigures, Transfers
 from glasslet.stats.cgroups.handles import Handles
 from glasslet.stats.network import Interface
 

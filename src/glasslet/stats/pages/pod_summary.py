@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
+from glasslet.host.cgroups.figures import CgroupFigures
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cgroups.figures import CgroupFigures
 from glasslet.stats.disks.disk_usage import Taken
 from glasslet.stats.disks.storage import PodFilesTaken, StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from glasslet.stats.cgroups.figures import CgroupFigures, MemoryFigures
+from glasslet.host.cgroups.figures import CgroupFigures, MemoryFigures
 from glasslet.stats.pages.exposition import Page, labels, sample
 from glasslet.stats.readings import ROOT, NodeReading, PodReading
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.object import PodUID
-from glasslet.stats.cgroups.figures import CgroupFigures
+from glasslet.host.cgroups.figures import CgroupFigures
 from glasslet.stats.disks.disk_usage import Taken
 from glasslet.stats.disks.storage import StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from glasslet.stats.cgroups.figures import NO_PRESSURE, CgroupFigures, MemoryFigures, Pressure, Stall
+from glasslet.host.cgroups.figures import NO_PRESSURE, CgroupFigures, MemoryFigures, Pressure, Stall
 from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken
 from glasslet.stats.network import Interface
 from glasslet.stats.pages.summary_types import (

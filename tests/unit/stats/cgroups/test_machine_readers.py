@@ -10,14 +10,15 @@ import pytest
 
 from glasslet.host.files.descent import open_directory_below
 from glasslet.host.files.removal import remove_own_tree
+from glasslet.host.kernel_text import contents
+from glasslet.host.machine import boot_time
 from glasslet.stats.cgroups import handles
 from glasslet.stats.cgroups.handles import UNLIMITED, Handles, count_handles, open_files_limit
-from glasslet.stats.cgroups.kernel_text import contents
 from glasslet.stats.disks import disk_usage
 from glasslet.stats.disks.disk_counters import NO_COUNTERS, DiskCounters, disk_counters
 from glasslet.stats.disks.disk_usage import Taken, files_take, filesystem, folder_takes
 from glasslet.stats.network import interfaces
-from glasslet.stats.node_figures import BlockDevices, Sockets, accounted_group, boot_time, cpu_topology, task_limit
+from glasslet.stats.node_figures import BlockDevices, Sockets, accounted_group, cpu_topology, task_limit
 
 NET_DEV = b"""\
 Inter-|   Receive                                                |  Transmit

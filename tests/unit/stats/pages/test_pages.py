@@ -7,8 +7,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+from glasslet.host.cgroups.figures import Details, Limits, Transfers
 from glasslet.host.machine import Machine
-from glasslet.stats.cgroups.figures import Details, Limits, Transfers
 from glasslet.stats.cgroups.handles import Handles
 from glasslet.stats.disks.disk_counters import DiskCounters
 from glasslet.stats.disks.disk_usage import FilesystemFigures

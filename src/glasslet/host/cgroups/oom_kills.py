@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from glasslet.stats.cgroups.kernel_text import contents, number
+from glasslet.host.kernel_text import contents, number
 
 _LOOK_EVERY = 0.5
 _FORGET_EVERY = 600.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.stats.cgroups.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Stall, Transfers
-from glasslet.stats.cgroups.figures_v1 import FiguresV1
-from glasslet.stats.cgroups.figures_v2 import FiguresV2
+from glasslet.host.cgroups.figures import NO_PRESSURE, CgroupFigures, Details, MemoryFigures, Part, Stall, Transfers
+from glasslet.host.cgroups.figures_v1 import FiguresV1
+from glasslet.host.cgroups.figures_v2 import FiguresV2
 from tests.builders.cgroup_tree import write_v1, write_v2
 
 ALL = Part.PRESSURE | Part.PROCESSES | Part.DETAILS

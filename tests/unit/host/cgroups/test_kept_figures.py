@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.stats.cgroups.figures import Limits, Part
-from glasslet.stats.cgroups.figures_v1 import FiguresV1
-from glasslet.stats.cgroups.figures_v2 import FiguresV2
-from glasslet.stats.cgroups.kept_figures import AGE, KeptFigures
-from glasslet.stats.cgroups.oom_kills import OomKills
+from glasslet.host.cgroups.figures import Limits, Part
+from glasslet.host.cgroups.figures_v1 import FiguresV1
+from glasslet.host.cgroups.figures_v2 import FiguresV2
+from glasslet.host.cgroups.kept_figures import AGE, KeptFigures
+from glasslet.host.cgroups.oom_kills import OomKills
 from tests.builders.cgroup_tree import write_v1, write_v2
 
 

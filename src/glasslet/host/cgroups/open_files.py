@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from glasslet.stats.cgroups.kernel_text import contents, read_open
+from glasslet.host.kernel_text import contents, read_open
 
 UNUSED_FOR = 90.0
 """Seconds after which an unread file is closed, with the next read of any file."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from glasslet.host.cgroups.kernel_amounts import QUOTA_PERIOD, cpu_weight, page_size_name
 from glasslet.host.cgroups.tree import Setting
-from glasslet.resources.kernel_amounts import QUOTA_PERIOD, cpu_weight, page_size_name
 
 
 class CgroupLimits(Struct, frozen=True, kw_only=True):

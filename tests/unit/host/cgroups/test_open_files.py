@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from glasslet.stats.cgroups.figures import Part
-from glasslet.stats.cgroups.figures_v1 import FiguresV1
-from glasslet.stats.cgroups.open_files import UNUSED_FOR, OpenFiles
+from glasslet.host.cgroups.figures import Part
+from glasslet.host.cgroups.figures_v1 import FiguresV1
+from glasslet.host.cgroups.open_files import UNUSED_FOR, OpenFiles
 from tests.builders.cgroup_tree import write_v1
-from tests.unit.stats.cgroups.test_kept_figures import Hand
+from tests.unit.host.cgroups.test_kept_figures import Hand
 
 
 def open_descriptors() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from glasslet.stats.cgroups.figures import NO_PRESSURE, Pressure, Stall
+from glasslet.host.cgroups.figures import NO_PRESSURE, Pressure, Stall
 
 MOST_DIGITS = 20
 """Of a number with 64 bits: what is longer is none of the kernel's."""

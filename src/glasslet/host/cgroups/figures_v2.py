@@ -7,7 +7,7 @@ import time
 
 from msgspec.structs import replace
 
-from glasslet.stats.cgroups.figures import (
+from glasslet.host.cgroups.figures import (
     NO_PRESSURE,
     CgroupFigures,
     Details,
@@ -17,10 +17,10 @@ from glasslet.stats.cgroups.figures import (
     Pressure,
     Transfers,
 )
-from glasslet.stats.cgroups.kept_figures import KeptFigures
-from glasslet.stats.cgroups.kernel_text import Folder, contents, count, keyed, limit, number, oldest_change, pressure
-from glasslet.stats.cgroups.oom_kills import OomKills
-from glasslet.stats.cgroups.open_files import OpenFiles
+from glasslet.host.cgroups.kept_figures import KeptFigures
+from glasslet.host.cgroups.oom_kills import OomKills
+from glasslet.host.cgroups.open_files import OpenFiles
+from glasslet.host.kernel_text import Folder, contents, count, keyed, limit, number, oldest_change, pressure
 
 _PER_MICROSECOND = 1000
 _MIN_SHARES, _MAX_SHARES, _MAX_WEIGHT = 2, 262_144, 10_000

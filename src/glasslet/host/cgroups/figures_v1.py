@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Mapping
 
-from glasslet.stats.cgroups.figures import CgroupFigures, Details, Limits, MemoryFigures, Part, Transfers
-from glasslet.stats.cgroups.kept_figures import KeptFigures
-from glasslet.stats.cgroups.kernel_text import Folder, contents, count, keyed, limit, lines, number, oldest_change
-from glasslet.stats.cgroups.oom_kills import OomKills
-from glasslet.stats.cgroups.open_files import OpenFiles
+from glasslet.host.cgroups.figures import CgroupFigures, Details, Limits, MemoryFigures, Part, Transfers
+from glasslet.host.cgroups.kept_figures import KeptFigures
+from glasslet.host.cgroups.oom_kills import OomKills
+from glasslet.host.cgroups.open_files import OpenFiles
+from glasslet.host.kernel_text import Folder, contents, count, keyed, limit, lines, number, oldest_change
 
 _TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
