@@ -9,10 +9,14 @@ from typing import Protocol
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import NodeEventSink, PodEventSink
-from glasslet.record.recorder import Recorder
+from glasslet.record.recorder import Recorder, current_scope
 from glasslet.record.stations import Station
-from glasslet.record.way import AtStation, StopAt
+from glasslet.record.way import NO_STOPS, PLAN, AtStation, Facts, PodHolder, no_facts
 from glasslet.telemetry.metrics.pods import PodWork
+from glasslet.telemetry.tracing.spans import span
+
+_SPANS = {PodWork.KILL: "syncTerminatingPod", PodWork.TERMINATED: "syncTerminatedPod"}
+"""Names of spans; all other work is `syncPod`."""
 
 
 class WorkMetrics(Protocol):
@@ -48,28 +52,35 @@ class Reporting:
     starts: StartDurations
     node_events: NodeEventSink = lambda type_, reason, message: None
     """Takes events about the node that a pod's work gives rise to."""
-    stop_at: StopAt | None = None
-    """None: no pod is held at any station."""
+    stops: PodHolder = NO_STOPS
 
     def at(self, station: Station, *, container: str = "", detail: str = "") -> AbstractAsyncContextManager[None]:
-        """The current pod is at this station while the body runs. It may be held before that."""
-        return AtStation(self.recorder, self.stop_at, station, container=container, detail=detail)
+        """The current pod is at this station while the body runs. It may be held before that, and after it."""
+        return AtStation(self.recorder, self.stops, station, container=container, detail=detail)
 
-    async def hold(self, station: Station, *, container: str = "") -> None:
-        """Holds the pod if it is to stop before this station."""
-        if self.stop_at is not None:
-            await self.stop_at(station, container)
+    async def hold(
+        self, station: Station, *, container: str = "", after: bool = False, facts: Facts = no_facts
+    ) -> None:
+        """Holds the pod if it is to stop before this station, or `after` it."""
+        if self.stops.armed:
+            await self.stops.at(station, container=container, after=after, facts=facts)
+
+    async def planned(self) -> bool:
+        """A plan was made for the current pod. True if the pod was held then: the plan may be out of date."""
+        return self.stops.armed and await self.stops.at(PLAN)
 
     async def passed(self, station: Station, *, container: str = "", detail: str = "") -> None:
-        """The current pod passes a station that takes no time of its own. It may be held before that."""
+        """The current pod passes a station that takes no time of its own. It may be held before that, and after it."""
         await self.hold(station, container=container)
         self.recorder.passed(station, container=container, detail=detail)
+        await self.hold(station, container=container, after=True)
 
     @contextmanager
     def counted(self, work: PodWork) -> Iterator[None]:
         """Counts the body as a worker's work of this kind, and how long it took."""
         began = self.clock.monotonic()
         try:
-            yield
+            with span(_SPANS.get(work, "syncPod"), pod=current_scope().pod):
+                yield
         finally:
             self.work.worked(work, self.clock.monotonic() - began)

@@ -51,12 +51,13 @@ class Waited(Struct, frozen=True, array_like=True, tag="w", gc=False):
 
 
 class Decided(Struct, frozen=True, array_like=True, tag="d", gc=False):
-    """A decision and its inputs."""
+    """A decision and its inputs. `tipped`: names of those without which it would have been another one."""
 
     start: float
     what: str
     container: str = ""
     inputs: tuple[tuple[str, str], ...] = ()
+    tipped: tuple[str, ...] = ()
 
 
 class ChangeObserved(Struct, frozen=True, array_like=True, tag="o", gc=False):

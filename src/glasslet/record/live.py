@@ -17,6 +17,7 @@ from glasslet.record.events import CANCELLED, FAILED, OK, OPEN, Event, StationSp
 from glasslet.record.history import LiveStation, LiveWait
 from glasslet.record.recorder import Scope
 from glasslet.record.stations import Station, WaitKind
+from glasslet.telemetry.tracing.spans import OpenSpan, begin
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class OpenWait(AbstractContextManager[None]):
 class OpenStation(AbstractContextManager[None]):
     """A pod at a station; in `Record.standing` while it is there."""
 
-    __slots__ = ("container", "detail", "noted", "record", "scope", "since", "station", "token")
+    __slots__ = ("container", "detail", "noted", "record", "scope", "since", "span", "station", "token")
 
     def __init__(self, record: EntryRecord, station: Station, container: str, detail: str) -> None:
         self.record = record
@@ -101,6 +102,7 @@ class OpenStation(AbstractContextManager[None]):
         self.scope = scopes.NO_SCOPE
         self.since = 0.0
         self.token: Token[Scope] | None = None
+        self.span: OpenSpan | None = None
         self.noted = False
 
     def __enter__(self) -> None:
@@ -109,10 +111,13 @@ class OpenStation(AbstractContextManager[None]):
         self.token = scopes._scope.set(self.scope)
         self.since = self.record.now()
         self.record.standing[id(self)] = self
+        self.span = begin(self.station, pod=outer.pod, container=self.container)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         record = self.record
         record.standing.pop(id(self), None)
+        if self.span is not None:
+            self.span.end(kind.__name__ if kind is not None else "")
         _leave(self.token)
         detail = self.detail if error is None else kept_text(": ".join(filter(None, (self.detail, kept_text(error)))))
         record.append(self.scope.pod, self._event(record.now(), _outcome(kind), detail))

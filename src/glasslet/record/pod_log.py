@@ -32,6 +32,11 @@ class PodLog:
     def __len__(self) -> int:
         return len(self.head) + len(self.tail)
 
+    @property
+    def revision(self) -> int:
+        """How many events there were. Changes whenever one comes."""
+        return self.dropped + len(self)
+
     def append(self, event: Event) -> None:
         """Adds an event; when full, drops the oldest after the beginning."""
         self.unwritten += 1

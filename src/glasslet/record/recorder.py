@@ -7,9 +7,9 @@ bounded deque.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -40,10 +40,32 @@ def current_scope() -> Scope:
 def working_for(pod: PodRef, *, container: str = "", station: Station | None = None) -> Iterator[None]:
     """Marks the body, and tasks started in it, as work for this pod."""
     token = _scope.set(Scope(pod, container, station))
+    for watcher in _watchers:
+        watcher()
     try:
         yield
     finally:
         _scope.reset(token)
+        for watcher in _watchers:
+            watcher()
+
+
+_watchers: list[Callable[[], None]] = []
+
+
+def watch_scopes(watcher: Callable[[], None]) -> None:
+    """From now on `watcher` is called when the current task begins or ends work for a pod, in that task."""
+    _watchers.append(watcher)
+
+
+def stop_watching_scopes(watcher: Callable[[], None]) -> None:
+    """Ends `watch_scopes`."""
+    _watchers.remove(watcher)
+
+
+def pod_of(context: Context) -> PodRef | None:
+    """The pod that work in this context is for."""
+    return context.get(_scope, NO_SCOPE).pod
 
 
 class Recorder(Protocol):
@@ -60,8 +82,9 @@ class Recorder(Protocol):
     def passed(self, station: Station, *, container: str = "", detail: str = "") -> None:
         """The current pod passed a station that takes no time of its own (`seen`, `merged`, `admitted`)."""
 
-    def decided(self, what: str, *, container: str = "", **inputs: object) -> None:
-        """A decision and its inputs. Never pass secrets or environment values."""
+    def decided(self, what: str, *, container: str = "", tipped: tuple[str, ...] = (), **inputs: object) -> None:
+        """A decision and its inputs; `tipped`: names of those without which it would have been another one. Never pass
+        secrets or environment values."""
 
     def observed(self, subject: str, old: str, new: str, *, container: str = "") -> None:
         """A change that this agent observed (`container main: running -> exited 1`)."""

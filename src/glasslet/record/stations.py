@@ -47,3 +47,4 @@ class WaitKind(StrEnum):
     CGROUP = "cgroup"
     CREDENTIALS = "credentials"
     DEVICE = "device"
+    SHUTDOWN = "shutdown"

@@ -10,6 +10,7 @@ to a bounded deque when it ends. docs/record.md has the cost. `record.disk` writ
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -112,11 +113,12 @@ class Record:
         name = kept_name(container or scope.container)
         self.append(scope.pod, StationSpan(now, now, station, name, OK, kept_text(detail)))
 
-    def decided(self, what: str, *, container: str = "", **inputs: object) -> None:
+    def decided(self, what: str, *, container: str = "", tipped: tuple[str, ...] = (), **inputs: object) -> None:
         """See `Recorder.decided`."""
         scope = scopes.current_scope()
         given = tuple([(key, kept_text(value)) for key, value in inputs.items()])
-        self.append(scope.pod, Decided(self.now(), kept_text(what), kept_name(container or scope.container), given))
+        name = kept_name(container or scope.container)
+        self.append(scope.pod, Decided(self.now(), kept_text(what), name, given, tipped))
 
     def observed(self, subject: str, old: str, new: str, *, container: str = "") -> None:
         """See `Recorder.observed`."""
@@ -202,10 +204,23 @@ class Record:
         offset = self.wall_offset()
         return sorted((wait.describe(offset) for wait in list(self.live.values())), key=lambda wait: wait.since)
 
+    def revision(self, pod: PodRef | None) -> int:
+        """A number that changes whenever something is recorded about the pod; 0 without a record."""
+        log = self._logs.get(_key(pod))
+        return log.revision if log is not None else 0
+
+    def waited_on(self, task: asyncio.Task[object] | None) -> str:
+        """The innermost open wait of this task, "" if it has none."""
+        return next((wait.on for wait in reversed(self.live.values()) if wait.task is task), "")
+
     def findings(self) -> list[str]:
         """Findings about the agent itself that hold now."""
         log = self._logs.get("")
         return sorted(log.findings) if log else []
+
+    def pods_with_findings(self) -> list[PodRef]:
+        """Pods with a finding that holds now."""
+        return [log.pod for log in self._logs.values() if log.findings and log.pod is not None and not log.ended]
 
     def _holding(self, pod: PodRef | None) -> tuple[str, ...]:
         log = self._logs.get(_key(pod))

@@ -2,39 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import Protocol
 
+from glasslet.api.pod_ref import PodRef
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import Station
 
-StopAt = Callable[[Station, str], Awaitable[None]]
-"""Called with a station and a container ("" for the pod) before the current pod begins there. The pod goes on when it
-returns."""
+PLAN = "plan"
+"""The place where a plan was made and is not acted on yet."""
+CRI = "cri:"
+"""The beginning of a place that is one call of the runtime: `cri:CreateContainer`."""
+
+Facts = Callable[[], Mapping[str, object]]
+"""What is known at a place beyond the pod itself (the request of a call, a probe). Called only for a pod that may be
+held there."""
+
+
+def no_facts() -> Mapping[str, object]:
+    """Nothing more is known."""
+    return {}
+
+
+class PodHolder(Protocol):
+    """Holds pods (`stops.Stops`). Callers ask `armed` first, so that a place costs one look when no pod is to stop."""
+
+    @property
+    def armed(self) -> bool:
+        """Whether a pod may be held somewhere."""
+
+    async def at(self, place: str, *, container: str = "", after: bool = False, facts: Facts = no_facts) -> bool:
+        """The current pod is at this place: a station, PLAN or a call, before its work or `after` it. Returns when the
+        pod goes on; True if it was held."""
+
+    def let_go(self, pod: PodRef) -> None:
+        """The pod has to stop: whatever holds it ends."""
+
+
+class NoStops:
+    """No pod is held anywhere."""
+
+    armed = False
+
+    async def at(self, place: str, *, container: str = "", after: bool = False, facts: Facts = no_facts) -> bool:
+        """Goes on at once."""
+        return False
+
+    def let_go(self, pod: PodRef) -> None:
+        """There is nothing to end."""
+
+
+NO_STOPS = NoStops()
 
 
 class AtStation:
-    """Holds the current pod if it is to stop here, then records the station while the body runs. `stop_at` None: no pod
-    is held."""
+    """The current pod is at a station while the body runs: recorded, and held before and after it if it is to stop
+    there. A cancelled body is not held."""
 
-    __slots__ = ("_container", "_detail", "_recorded", "_recorder", "_station", "_stop_at")
+    __slots__ = ("_container", "_detail", "_recorded", "_recorder", "_station", "_stops")
 
     def __init__(
-        self, recorder: Recorder, stop_at: StopAt | None, station: Station, *, container: str = "", detail: str = ""
+        self, recorder: Recorder, stops: PodHolder, station: Station, *, container: str = "", detail: str = ""
     ) -> None:
         self._recorder = recorder
-        self._stop_at = stop_at
+        self._stops = stops
         self._station = station
         self._container = container
         self._detail = detail
 
     async def __aenter__(self) -> None:
-        if self._stop_at is not None:
-            await self._stop_at(self._station, self._container)
+        if self._stops.armed:
+            await self._stops.at(self._station, container=self._container)
         self._recorded = self._recorder.station(self._station, container=self._container, detail=self._detail)
         self._recorded.__enter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return self._recorded.__exit__(kind, error, trace)
+        ended = self._recorded.__exit__(kind, error, trace)
+        if self._stops.armed and not isinstance(error, asyncio.CancelledError):
+            await self._stops.at(self._station, container=self._container, after=True, facts=lambda: _failure(error))
+        return ended
+
+
+def _failure(error: BaseException | None) -> Mapping[str, object]:
+    return {} if error is None else {"failure": str(error) or type(error).__name__}

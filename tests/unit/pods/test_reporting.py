@@ -13,11 +13,28 @@ from glasslet.pods.reporting import Reporting
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station
 from glasslet.record.store import Record
-from glasslet.record.way import StopAt
+from glasslet.record.way import NO_STOPS, Facts, PodHolder, no_facts
 from tests.fakes.pod_node import UNCOUNTED, EventLog
 
 pytestmark = pytest.mark.looptime
 POD = PodRef(namespace="default", name="web", uid=PodUID("u"))
+
+
+class Gate:
+    """Holds the pod at each place until the world's `go`."""
+
+    armed = True
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def at(self, place: str, *, container: str = "", after: bool = False, facts: Facts = no_facts) -> bool:
+        self._world.held.append((place, container, after))
+        await self._world.go.wait()
+        return True
+
+    def let_go(self, pod: PodRef) -> None:
+        self._world.go.set()
 
 
 class World:
@@ -26,20 +43,16 @@ class World:
     def __init__(self, *, holds: bool) -> None:
         self.record = Record(clock=LoopClock())
         self.go = asyncio.Event()
-        self.held: list[tuple[Station, str]] = []
-        hook: StopAt | None = self._stop_at if holds else None
+        self.held: list[tuple[str, str, bool]] = []
+        stops: PodHolder = Gate(self) if holds else NO_STOPS
         self.report = Reporting(
             recorder=self.record,
             events=EventLog(),
             clock=LoopClock(),
             work=UNCOUNTED,
             starts=UNCOUNTED,
-            stop_at=hook,
+            stops=stops,
         )
-
-    async def _stop_at(self, station: Station, container: str) -> None:
-        self.held.append((station, container))
-        await self.go.wait()
 
     async def make_sandbox(self) -> None:
         with working_for(POD):
@@ -61,11 +74,18 @@ async def test_a_held_pod_is_at_the_station_only_once_it_goes_on() -> None:
     world = World(holds=True)
     task = asyncio.create_task(world.make_sandbox())
     await asyncio.sleep(5)
-    assert world.held == [(Station.SANDBOX, "")]
+    assert world.held == [(Station.SANDBOX, "", False)]
     assert "sandbox" not in world.stations()
     world.go.set()
     await task
     assert "sandbox" in world.stations()
+
+
+async def test_a_pod_can_be_held_after_a_station_and_is_past_it_then() -> None:
+    world = World(holds=True)
+    world.go.set()
+    await world.make_sandbox()
+    assert world.held == [(Station.SANDBOX, "", False), (Station.SANDBOX, "", True)]
 
 
 async def test_a_station_that_takes_no_time_can_be_held_as_well() -> None:

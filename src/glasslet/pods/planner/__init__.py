@@ -18,13 +18,13 @@ from glasslet.pods.planner.actions import (
     StopOldSandbox,
 )
 from glasslet.pods.planner.planner import plan
-from glasslet.pods.planner.shapes import POD_LEVEL, Hold, Plan, PlanInput, PlannedWait
+from glasslet.pods.planner.shapes import POD_LEVEL, HoldBack, Plan, PlanInput, PlannedWait
 
 __all__ = [
     "POD_LEVEL",
     "Action",
     "CreateSandbox",
-    "Hold",
+    "HoldBack",
     "KillContainer",
     "Plan",
     "PlanInput",

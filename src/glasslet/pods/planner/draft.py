@@ -6,8 +6,11 @@ from datetime import datetime
 
 from glasslet.exchange.facts import Waiting
 from glasslet.pods.planner.actions import Action, CreateSandbox, KillContainer, PreparePod, StartContainer
+from glasslet.pods.planner.reasons import Reason, Reasons, tipped
 from glasslet.pods.planner.shapes import POD_LEVEL, Plan, PlanInput, PlannedWait
 from glasslet.record.stations import WaitKind
+
+_Chosen = tuple[Action, Reasons]
 
 
 class Draft:
@@ -15,20 +18,20 @@ class Draft:
 
     def __init__(self, given: PlanInput) -> None:
         self._given = given
-        self._kills: list[Action] = []
-        self._first: list[Action] = []
-        self._actions: list[Action] = []
+        self._kills: list[_Chosen] = []
+        self._first: list[_Chosen] = []
+        self._actions: list[_Chosen] = []
         self._waiting: dict[str, Waiting] = {}
         self._waits: list[PlannedWait] = []
         self._next_at: datetime | None = None
 
-    def do(self, action: Action) -> None:
-        """Adds an action."""
-        (self._kills if isinstance(action, KillContainer) else self._actions).append(action)
+    def do(self, action: Action, *reasons: Reason) -> None:
+        """Adds an action, with the reasons for it."""
+        (self._kills if isinstance(action, KillContainer) else self._actions).append((action, reasons))
 
-    def do_first(self, action: Action) -> None:
+    def do_first(self, action: Action, *reasons: Reason) -> None:
         """Adds an action that comes before all others but kills."""
-        self._first.append(action)
+        self._first.append((action, reasons))
 
     def wait(self, wait: PlannedWait, reason: Waiting | None = None) -> None:
         """Notes a wait; if it has an end, the plan may change then."""
@@ -54,12 +57,15 @@ class Draft:
     def plan(self) -> Plan:
         """The plan. Preparation is put before the first action that needs it, or all of those wait for it."""
         actions = self._actions
-        first = next((i for i, a in enumerate(actions) if isinstance(a, CreateSandbox | StartContainer)), None)
+        first = next((i for i, (a, _) in enumerate(actions) if isinstance(a, CreateSandbox | StartContainer)), None)
         if first is not None and (self._given.cgroup_lost or not self._given.prepared):
-            rest = [] if self.held(POD_LEVEL) else [PreparePod(), *actions[first:]]
+            why = tipped("cgroup", "is gone") if self._given.prepared else tipped("prepared", "not yet by this agent")
+            rest = [] if self.held(POD_LEVEL) else [(PreparePod(), (why,)), *actions[first:]]
             actions = [*actions[:first], *rest]
+        chosen = (*self._kills, *self._first, *actions)
         return Plan(
-            actions=(*self._kills, *self._first, *actions),
+            actions=tuple([action for action, _ in chosen]),
+            reasons=tuple([reasons for _, reasons in chosen]),
             waiting=self._waiting,
             waits=tuple(self._waits),
             next_at=self._next_at,

@@ -13,6 +13,7 @@ from glasslet.api.restarts import is_sidecar, policy_of, restarts_after
 from glasslet.pods.planner.actions import KillContainer, RemoveContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import newest
+from glasslet.pods.planner.reasons import UNKNOWN_STATE, tipped
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.pods.planner.sidecars import keep_sidecar
 from glasslet.pods.planner.starting import start
@@ -71,7 +72,7 @@ def _at(given: PlanInput, draft: Draft, container: Container) -> Progress:
     if instance.phase is not ContainerPhase.CREATED and not _comes_back(given, container, instance):
         return Progress.FAILED
     if instance.phase is ContainerPhase.UNKNOWN:
-        draft.do(_kill_unknown(given, container, instance))
+        draft.do(_kill_unknown(given, container, instance), UNKNOWN_STATE)
     if start(given, draft, container, Role.INIT):
         _prune(given, draft)
     return Progress.GOING
@@ -121,5 +122,7 @@ def _prune(given: PlanInput, draft: Draft) -> None:
     for instance in given.observed.containers:
         if instance.name not in names or instance.phase not in _DEAD:
             continue
-        if next(c for c in given.observed.containers if c.name == instance.name and c.phase in _DEAD) is not instance:
-            draft.do_first(RemoveContainer(name=instance.name, id=instance.id))
+        if next(c for c in given.observed.instances(instance.name) if c.phase in _DEAD) is not instance:
+            draft.do_first(
+                RemoveContainer(name=instance.name, id=instance.id), tipped("newer ended instance", "there is one")
+            )

@@ -20,7 +20,7 @@ def newest_ended(given: PlanInput, name: str) -> ObservedContainer | None:
     """The newest instance of that name that exited."""
     if given.observed is None:
         return None
-    return next((c for c in given.observed.containers if c.name == name and c.phase is ContainerPhase.EXITED), None)
+    return next((c for c in given.observed.instances(name) if c.phase is ContainerPhase.EXITED), None)
 
 
 def is_changed(container: Container, instance: ObservedContainer) -> bool:

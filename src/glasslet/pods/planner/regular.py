@@ -8,6 +8,7 @@ from glasslet.api.restarts import policy_of, restarts_after
 from glasslet.pods.planner.actions import KillContainer, Role
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import as_container, is_changed, newest, probes_of
+from glasslet.pods.planner.reasons import OTHER_RESOURCES, UNKNOWN_STATE, beside, failed_probe, other_definition
 from glasslet.pods.planner.resizing import restarts_for_resize
 from glasslet.pods.planner.shapes import PlanInput
 from glasslet.pods.planner.starting import start
@@ -45,7 +46,7 @@ def _keep(given: PlanInput, draft: Draft, container: Container) -> bool:
     if instance is not None and instance.phase is ContainerPhase.UNKNOWN:
         # It may run: two instances at once would be worse than a needless kill.
         message = 'Container is in "unknown" state, try killing it before restart'
-        draft.do(_kill(instance, restart_grace(given.pod), message))
+        draft.do(_kill(instance, restart_grace(given.pod), message), UNKNOWN_STATE)
     start(given, draft, container, Role.REGULAR)
     return True
 
@@ -57,19 +58,25 @@ def _keep_running(given: PlanInput, draft: Draft, container: Container, instance
     if is_changed(container, instance):
         comes_back = True
         grace, message = restart_grace(given.pod), f"Container {container.name} definition changed"
+        why = other_definition(container)
     elif container.liveness_probe is not None and outcome.alive is False:
         grace = probe_grace(given.pod, container.liveness_probe.termination_grace_period_seconds)
         message = f"Container {container.name} failed liveness probe"
+        why = failed_probe("liveness", container.liveness_probe)
     elif container.startup_probe is not None and outcome.started is False:
         grace = probe_grace(given.pod, container.startup_probe.termination_grace_period_seconds)
         message = f"Container {container.name} failed startup probe"
+        why = failed_probe("startup", container.startup_probe)
     elif restarts_for_resize(given, container):
-        draft.do(_kill(instance, restart_grace(given.pod), f"Container {container.name} resize requires restart"))
+        message = f"Container {container.name} resize requires restart"
+        why = OTHER_RESOURCES
+        draft.do(_kill(instance, restart_grace(given.pod), message), why)
         start(given, draft, container, Role.REGULAR)
         return True
     else:
         return True
-    draft.do(_kill(instance, grace, f"{message}, will be restarted" if comes_back else message))
+    again = beside("restartPolicy", policy_of(container, given.pod.spec))
+    draft.do(_kill(instance, grace, f"{message}, will be restarted" if comes_back else message), why, again)
     if comes_back:
         start(given, draft, container, Role.REGULAR)
     return comes_back

@@ -6,6 +6,7 @@ from glasslet.api.container import Container
 from glasslet.pods.planner.actions import ResizePod
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import newest
+from glasslet.pods.planner.reasons import tipped
 from glasslet.pods.planner.shapes import RESIZE, PlanInput
 from glasslet.pods.resize.requirements import CPU, MEMORY, amounts, resizable
 from glasslet.runtime.model import ContainerPhase
@@ -17,7 +18,8 @@ def plan_resize(given: PlanInput, draft: Draft) -> None:
     if not changed or draft.held(RESIZE):
         return
     in_place = tuple(container.name for container in changed if not restarts_for_resize(given, container))
-    draft.do_first(ResizePod(containers=in_place))
+    names = ", ".join(container.name for container in changed)
+    draft.do_first(ResizePod(containers=in_place), tipped("resources", f"not what the pod is allocated: {names}"))
 
 
 def restarts_for_resize(given: PlanInput, container: Container) -> bool:

@@ -10,6 +10,7 @@ from glasslet.api.restarts import policy_of
 from glasslet.pods.planner.actions import CreateSandbox, RemoveContainer, StopOldSandbox
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import newest
+from glasslet.pods.planner.reasons import beside, tipped
 from glasslet.pods.planner.shapes import POD_LEVEL, PlanInput
 from glasslet.pods.verbs.grace import restart_grace
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -66,13 +67,24 @@ def plan_sandbox(given: PlanInput, need: SandboxNeed, draft: Draft) -> None:
         lives = given.observed.running() or any(sandbox.ready for sandbox in given.observed.sandboxes)
         # One that is dead is stopped, too: only that gives back its address and host ports.
         if lives or not held:
-            draft.do(StopOldSandbox(grace=restart_grace(given.pod)))
+            draft.do(
+                StopOldSandbox(grace=restart_grace(given.pod)),
+                tipped("sandbox", need.because),
+                beside("running containers", len(given.observed.running())),
+            )
         init = {container.name for container in given.pod.spec.init_containers}
         for instance in given.observed.containers:
             if instance.name in init:
-                draft.do(RemoveContainer(name=instance.name, id=instance.id))
+                draft.do(
+                    RemoveContainer(name=instance.name, id=instance.id),
+                    tipped("sandbox", f"{need.because}: init containers start over in the new one"),
+                )
     if not held:
-        draft.do(CreateSandbox(attempt=need.attempt))
+        draft.do(
+            CreateSandbox(attempt=need.attempt),
+            tipped("sandbox", need.because),
+            beside("attempts that are taken", f"below {need.attempt}"),
+        )
 
 
 def _is_done(container: Container, pod: Pod, instance: ObservedContainer | None) -> bool:

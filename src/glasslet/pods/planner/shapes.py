@@ -13,6 +13,7 @@ from glasslet.api.pod import Pod
 from glasslet.exchange.facts import ProbeOutcome, Waiting
 from glasslet.pods.backoff import BackOffLimits, BackOffs
 from glasslet.pods.planner.actions import Action
+from glasslet.pods.planner.reasons import Reasons
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ObservedPod
 
@@ -24,7 +25,7 @@ RESIZE = "resize of the pod"
 """The key by which a failed resize is held back."""
 
 
-class Hold(Struct, frozen=True, kw_only=True):
+class HoldBack(Struct, frozen=True, kw_only=True):
     """A step that failed is not tried again before `until`; `why` in words. `since`: when it failed, if known."""
 
     until: datetime
@@ -48,7 +49,7 @@ class PlanInput(Struct, frozen=True, kw_only=True):
     probes: Mapping[ContainerID, ProbeOutcome] = {}
     back_offs: BackOffs = {}
     limits: BackOffLimits = BackOffLimits()
-    holds: Mapping[str, Hold] = {}
+    holds: Mapping[str, HoldBack] = {}
     unstartable: frozenset[ContainerID] = frozenset()
     prepared: bool = False
     sandbox_attempt_from: int = 0
@@ -69,9 +70,10 @@ class PlannedWait(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """`waiting`: reasons by container name that the planner itself knows (CrashLoopBackOff). `next_at`: the earliest
     time at which the plan could change by itself. `ended`: nothing runs that would have to, and nothing will be started
-    again. `past_deadline`: activeDeadlineSeconds passed."""
+    again. `past_deadline`: activeDeadlineSeconds passed. `reasons`: of each action, in the same order."""
 
     actions: tuple[Action, ...] = ()
+    reasons: tuple[Reasons, ...] = ()
     waiting: Mapping[str, Waiting] = {}
     waits: tuple[PlannedWait, ...] = ()
     next_at: datetime | None = None

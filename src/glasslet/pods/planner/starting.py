@@ -9,6 +9,7 @@ from glasslet.pods.backoff import back_off_key, held_until
 from glasslet.pods.planner.actions import Role, StartContainer
 from glasslet.pods.planner.draft import Draft
 from glasslet.pods.planner.instances import is_changed, newest, newest_ended
+from glasslet.pods.planner.reasons import Reason, Reasons, beside, instance_reason, policy_reason
 from glasslet.pods.planner.shapes import PlanInput, PlannedWait
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.model import ContainerPhase, ObservedContainer
@@ -21,7 +22,9 @@ def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> b
         return False
     last = newest(given, container.name)
     if last is not None and _can_be_adopted(given, container, last):
-        draft.do(StartContainer(container=container, role=role, attempt=last.attempt, adopt=last.id))
+        draft.do(
+            StartContainer(container=container, role=role, attempt=last.attempt, adopt=last.id), instance_reason(last)
+        )
         return True
     ended = newest_ended(given, container.name)
     after = ended.finished_at if ended is not None else None
@@ -38,8 +41,23 @@ def start(given: PlanInput, draft: Draft, container: Container, role: Role) -> b
             )
             return False
     attempt = last.attempt + 1 if last is not None else None
-    draft.do(StartContainer(container=container, role=role, attempt=attempt, after=after))
+    draft.do(
+        StartContainer(container=container, role=role, attempt=attempt, after=after),
+        instance_reason(last),
+        policy_reason(container, given.pod, last),
+        *_pauses(given, container),
+    )
     return True
+
+
+def _pauses(given: PlanInput, container: Container) -> Reasons:
+    """Pauses that are over."""
+    found: list[Reason] = []
+    if (entry := given.back_offs.get(back_off_key(container)) if given.back_offs else None) is not None:
+        found.append(beside("restart back-off", f"{go_duration(entry.delay)}, over"))
+    if (hold := given.holds.get(container.name)) is not None:
+        found.append(beside("last try", hold.why))
+    return tuple(found)
 
 
 def _can_be_adopted(given: PlanInput, container: Container, instance: ObservedContainer) -> bool:

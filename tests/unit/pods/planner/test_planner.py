@@ -13,7 +13,7 @@ from glasslet.exchange.facts import ProbeOutcome, Waiting
 from glasslet.pods.backoff import BackOffEntry, back_off_key
 from glasslet.pods.planner import (
     POD_LEVEL,
-    Hold,
+    HoldBack,
     KillContainer,
     PlanInput,
     Role,
@@ -78,7 +78,7 @@ def test_a_host_network_pod_needs_no_address() -> None:
 
 def test_a_dead_sandbox_is_stopped_once_per_try_to_replace_it() -> None:
     dead = observed_pod(sandboxes=(observed_sandbox(0, ready=False),))
-    hold = {POD_LEVEL: Hold(until=NOW + timedelta(seconds=7), why="no network")}
+    hold = {POD_LEVEL: HoldBack(until=NOW + timedelta(seconds=7), why="no network")}
     assert planned(observed=dead, holds=hold) == []
 
 
@@ -282,7 +282,7 @@ def test_a_hold_keeps_back_its_container_only() -> None:
         given(
             pod=pod(container("a"), container("b")),
             observed=observed_pod(),
-            holds={"a": Hold(until=until, why="ErrImagePull")},
+            holds={"a": HoldBack(until=until, why="ErrImagePull")},
         )
     )
     assert in_words(found.actions) == ["start b ?"]
@@ -290,17 +290,17 @@ def test_a_hold_keeps_back_its_container_only() -> None:
 
 
 def test_a_hold_of_the_pod_keeps_back_preparation_and_sandbox() -> None:
-    hold = {POD_LEVEL: Hold(until=NOW + timedelta(seconds=7), why="volume not ready")}
+    hold = {POD_LEVEL: HoldBack(until=NOW + timedelta(seconds=7), why="volume not ready")}
     assert planned(observed=None, prepared=False, holds=hold) == []
 
 
 def test_a_hold_of_the_pod_does_not_keep_back_what_is_prepared() -> None:
-    hold = {POD_LEVEL: Hold(until=NOW + timedelta(seconds=7), why="sandbox failed")}
+    hold = {POD_LEVEL: HoldBack(until=NOW + timedelta(seconds=7), why="sandbox failed")}
     assert planned(observed=observed_pod(), holds=hold) == ["start main ?"]
 
 
 def test_a_hold_that_is_over_holds_nothing() -> None:
-    assert planned(observed=None, holds={POD_LEVEL: Hold(until=NOW, why="sandbox failed")}) == ["sandbox 0"]
+    assert planned(observed=None, holds={POD_LEVEL: HoldBack(until=NOW, why="sandbox failed")}) == ["sandbox 0"]
 
 
 def test_a_restart_after_the_agent_started_prepares_first() -> None:
@@ -341,7 +341,7 @@ def test_the_deadline_does_not_hide_an_earlier_look() -> None:
             pod=pod(active_deadline_seconds=600),
             observed=observed_pod(),
             started_at=NOW,
-            holds={"main": Hold(until=until, why="x")},
+            holds={"main": HoldBack(until=until, why="x")},
         )
     )
     assert found.next_at == until

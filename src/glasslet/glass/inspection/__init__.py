@@ -1,0 +1,1 @@
+"""All that the agent knows of one pod as one tree: `inspect` shows it, conditions of breaks read it."""

@@ -1,0 +1,1 @@
+"""Breaks and holds over HTTP."""
