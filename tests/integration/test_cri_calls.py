@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -283,6 +284,35 @@ async def test_the_cgroup_driver_is_the_runtimes(tmp_path: Path) -> None:
     )
     async with edge(tmp_path, {"RuntimeConfig": answer}) as at:
         assert await at.runtime.cgroup_driver() == "cgroupfs"
+
+
+async def test_a_runtime_that_says_nothing_of_linux_reports_no_driver(tmp_path: Path) -> None:
+    # Upstream: "No `linux` part: configured driver stays."
+    async with edge(tmp_path, {"RuntimeConfig": runtime_pb2.RuntimeConfigResponse()}) as at:
+        assert await at.runtime.cgroup_driver() is None
+
+
+def settings(name: str, **runtime: object) -> str:
+    """containerd's settings with one runtime."""
+    return json.dumps({"containerd": {"defaultRuntimeName": name, "runtimes": {name: runtime}}})
+
+
+RUNC, KATA = "io.containerd.runc.v2", "io.containerd.kata.v2"
+
+
+@pytest.mark.parametrize(
+    ("config", "driver"),
+    [
+        (settings("runc", runtimeType=RUNC, options={"SystemdCgroup": True}), "systemd"),
+        (settings("runc", runtimeType=RUNC), "cgroupfs"),
+        (settings("kata", runtimeType=KATA), None),
+        ("{", None),
+        ("[]", None),
+    ],
+)
+async def test_containerds_settings_name_its_driver(tmp_path: Path, config: str, driver: str | None) -> None:
+    async with edge(tmp_path, {"Status": runtime_pb2.StatusResponse(info={"config": config})}) as at:
+        assert await at.runtime.cgroup_driver_in_settings() == driver
 
 
 async def hint_of(at: Edge, kind: str) -> RuntimeHint:

@@ -15,16 +15,22 @@ from grpc.aio import AioRpcError, Channel
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
+from glasslet.record.way import CRI, NO_STOPS, PodHolder
 from glasslet.runtime.cri._generated import image_pb2, runtime_pb2
 from glasslet.runtime.cri.status_codes import translate
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import UNREADABLE, RuntimeCallError, RuntimeRejected
+from glasslet.telemetry.tracing.spans import metadata, span
 
 MAKING: Final = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER, Verb.START_CONTAINER})
 """Calls that a runtime may leave half done when its caller turns away (containerd: a task that is never started and
 that no call removes)."""
 LET_FINISH: Final = 5.0
 """Seconds that such a call has to end when its caller is cancelled: a pod deleted while it starts, TERM."""
+
+
+_HELD_EARLIER: Final = frozenset({Verb.PULL_IMAGE})
+"""Calls that pods are held before where they take no place in a queue yet."""
 
 
 class RuntimeMetrics(Protocol):
@@ -37,8 +43,18 @@ class RuntimeMetrics(Protocol):
 class Calls:
     """Calls of one service over one channel. Requests and answers are protobuf messages of `methods_of`."""
 
-    def __init__(self, *, channel: Channel, service: str, recorder: Recorder, metrics: RuntimeMetrics) -> None:
+    def __init__(
+        self,
+        *,
+        channel: Channel,
+        service: str,
+        recorder: Recorder,
+        metrics: RuntimeMetrics,
+        stops: PodHolder = NO_STOPS,
+    ) -> None:
+        self._service = f"runtime.v1.{service}"
         self._recorder = recorder
+        self._stops = stops
         self._metrics = metrics
         self._stubs: dict[str, Any] = {}
         self._answers: dict[str, type[Message]] = {}
@@ -50,11 +66,22 @@ class Calls:
 
     async def call(self, verb: Verb, request: Message, *, timeout: float | None) -> Any:
         """The answer, or a RuntimeCallError. `timeout` in seconds; None waits for as long as it takes."""
+        if self._stops.armed and verb not in _HELD_EARLIER:
+            await self._stops.at(f"{CRI}{verb}", facts=lambda: {"request": request})
+            answer = await self._call(verb, request, timeout)
+            await self._stops.at(f"{CRI}{verb}", after=True, facts=lambda: {"request": request})
+            return answer
+        return await self._call(verb, request, timeout)
+
+    async def _call(self, verb: Verb, request: Message, timeout: float | None) -> Any:
         started = time.perf_counter()
         failure: RuntimeCallError | None = None
-        with self._recorder.wait(WaitKind.CRI_CALL, on=verb.value):
+        with (
+            self._recorder.wait(WaitKind.CRI_CALL, on=verb.value),
+            span(f"{self._service}/{verb}", client=True),
+        ):
             try:
-                asked = self._stubs[verb](request, timeout=timeout)
+                asked = self._stubs[verb](request, timeout=timeout, metadata=metadata())
                 return self._answers[verb].FromString(await (_to_the_end(asked) if verb in MAKING else asked))
             except DecodeError as error:
                 failure = unreadable(verb)
