@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/commands.md: every command, option and flag of `glasslet` and `kubelet`, from the commands themselves.
+"""Prints docs/commands.md: every command, option and flag of all programs, from the commands themselves.
 
 Usage: scripts/commands_page.py > docs/commands.md    (with the package importable)
 """
@@ -14,7 +14,9 @@ from pathlib import Path
 import click
 
 from glasslet.cli.app import COMMANDS, glasslet
+from glasslet.cli.cluster.app import CLUSTER_COMMANDS, OWN, connection_options, glass, scope_options
 from glasslet.cli.failure import Failure
+from glasslet.cli.why_command import WRONG
 from glasslet.config.flags.help import KINDS
 from glasslet.config.flags.table import CADVISOR_GROUP, CONFIG_FILE, GROUPS, WINDOWS_ONLY, Flag, deprecation
 from glasslet.config.gate_table import GATES, Stage
@@ -24,14 +26,20 @@ PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 HEADER = """\
 # Commands
 
-Every command, option and flag of `glasslet` and `kubelet`. `scripts/commands_page.py` makes this page from the
-commands; a test fails when it is out of date.
+Every command, option and flag of `glasslet`, `kubectl glass` and `kubelet`. `scripts/commands_page.py` makes this page
+from the commands; a test fails when it is out of date.
 """
 GLASSLET = """
 ## glasslet
 
 The command line tool. It talks to the agent over its Unix socket (`<root-dir>/glasslet.sock`), so it needs root but no
 API server. When no agent runs, `trace` and `why` read the record on disk. Every command has `--help`.
+"""
+CLUSTER = """
+## kubectl glass
+
+The same questions for the pods of a cluster: the kubectl plugin `kubectl-glass` asks each pod's node through the API
+server ([how to](howto/kubectl-glass.md)). Commands that `glasslet` has too take the same options, and in addition:
 """
 KUBELET = """
 ## kubelet
@@ -56,7 +64,7 @@ KubeletConfiguration that a flag sets; flags marked * are deprecated upstream in
 
 def page() -> str:
     """The whole page."""
-    return "".join([HEADER, GLASSLET, *_glasslet(), KUBELET, *_kubelet()])
+    return "".join([HEADER, GLASSLET, *_glasslet(), *_cluster(), KUBELET, *_kubelet()])
 
 
 def _glasslet() -> Iterator[str]:
@@ -74,15 +82,32 @@ def _glasslet() -> Iterator[str]:
         yield _options(command, inner)
 
 
+def _cluster() -> Iterator[str]:
+    context = click.Context(glass, info_name="kubectl glass")
+    yield CLUSTER
+    shared = click.Command("shared", params=[*scope_options(), *connection_options(hidden=False)])
+    yield _options(shared, click.Context(shared))
+    yield "\nkubectl's other options for the connection are taken, too: `--cluster`, `--user`, `--server` and so on.\n"
+    yield table(("command", "what it does"), ((f"`{name}`", text) for name, text in CLUSTER_COMMANDS.items()))
+    for name in OWN:
+        command = glass.get_command(context, name)
+        assert command is not None
+        yield f"\n### kubectl glass {name}\n\n{_prose(command.help or '')}\n"
+        yield _options(command, click.Context(command, info_name=name, parent=context))
+
+
 def _exit_codes() -> Iterator[tuple[str, str]]:
     yield "0", "done"
     yield "1", "refused, or failed"
     yield "2", "wrong usage"
     failures: dict[int, list[str]] = {}
     for kind in Failure.__subclasses__():
+        if kind.exit_code == Failure.exit_code:
+            continue
         failures.setdefault(kind.exit_code, []).append(inspect.cleandoc(kind.__doc__ or "").rstrip("."))
     for code, meanings in sorted(failures.items()):
         yield str(code), "; ".join(meaning[:1].lower() + meaning[1:] for meaning in meanings)
+    yield str(WRONG), "`why` without a name, `why node`: something is wrong"
     yield "130", "ended by Ctrl-C"
     yield "other", "`exec`: the exit code of the command in the container"
 
@@ -96,7 +121,7 @@ def _prose(text: str) -> str:
 def _options(command: click.Command, context: click.Context) -> str:
     rows = []
     for parameter in command.get_params(context):
-        if isinstance(parameter, click.Option) and "--help" not in parameter.opts:
+        if isinstance(parameter, click.Option) and "--help" not in parameter.opts and not parameter.hidden:
             names = ", ".join(f"`{name}`" for name in parameter.opts)
             value = f"`{parameter.metavar}`" if parameter.metavar else ""
             rows.append((names, value, _default(parameter), parameter.help or ""))

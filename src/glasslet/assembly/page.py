@@ -1,0 +1,21 @@
+"""Connects the page to the parts of the agent that only it reads: times of calls, and the pressure on the node."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from glasslet.assembly.eviction import thresholds_of
+from glasslet.assembly.foundation import Foundation
+from glasslet.glass.page.call_times import times_of_calls
+from glasslet.glass.page.pressure import PressureReader
+from glasslet.glass.page.source import PageSource
+from glasslet.stats.node_stats import NodeStatistics
+
+
+def build_page(foundation: Foundation, stats: NodeStatistics) -> PageSource:
+    """The page's own source. Reads nothing until a page asks."""
+    metrics = foundation.metrics
+    return PageSource(
+        calls=partial(times_of_calls, runtime=metrics.runtime.buckets, api=metrics.api_client.buckets),
+        pressure=PressureReader(figures=stats, thresholds=thresholds_of(foundation), now=foundation.clock.monotonic),
+    )

@@ -1,0 +1,1 @@
+"""The page: its files, its live stream, and what only it shows."""
