@@ -1,10 +1,15 @@
-"""The answer to `why`: a verdict with its evidence."""
+"""The answers to `why`: a verdict with its evidence, and all troubles of a node.
+
+GET /glass/v1/pods/NAMESPACE/NAME/why    VerdictAnswer
+GET /glass/v1/node/why                   VerdictAnswer
+GET /glass/v1/why                        TroublesAnswer
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from glasslet.answers.states import Rule, VerdictState
+from glasslet.answers.states import Rule, VerdictState, VerdictSubject
 from glasslet.answers.wire import WireMessage
 
 
@@ -29,3 +34,24 @@ class VerdictAnswer(WireMessage, frozen=True, kw_only=True):
     rest: str = ""
     next_step: str = ""
     since: datetime | None = None
+
+
+class Trouble(WireMessage, frozen=True, kw_only=True):
+    """One thing that is not as it should be. `wrong`: it does not pass by itself; False for a pod that is starting,
+    stopping, or held on purpose. A verdict on a manifest has the file as its name."""
+
+    subject: VerdictSubject
+    verdict: VerdictAnswer
+    wrong: bool = False
+
+
+class TroublesAnswer(WireMessage, frozen=True, kw_only=True):
+    """Everything on a node that is not as it should be, the worst first. `sentence`: how it stands as a whole; `wrong`:
+    whether any trouble is; `pods`: how many were looked at; `left_out`: troubles beyond those listed."""
+
+    sentence: str
+    node: VerdictAnswer
+    wrong: bool = False
+    pods: int = 0
+    troubles: tuple[Trouble, ...] = ()
+    left_out: int = 0

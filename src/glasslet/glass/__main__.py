@@ -1,4 +1,4 @@
-"""Reads the record of an agent that does not run: `python -m glasslet.glass ROOT_DIR trace|why [POD]`.
+"""Reads the record of an agent that does not run: `python -m glasslet.glass ROOT_DIR trace|why|node [POD]`.
 
 Writes the answer as JSON. Where there is none: exit code 1 and an `ErrorAnswer`.
 """

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 
 from aiohttp import web
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, TaskRow, TasksAnswer, WaitsAnswer
-from glasslet.answers.pods import PodDescription, PodsAnswer
+from glasslet.answers.pods import PodDescription, PodRow, PodsAnswer
 from glasslet.answers.requests import ExecAnswer, LogRequest
 from glasslet.answers.states import WorkerState
-from glasslet.answers.trace import RecordRow, RecordsAnswer
-from glasslet.answers.why import Evidence
+from glasslet.answers.trace import RecordRow, RecordsAnswer, TraceAnswer
+from glasslet.answers.why import Evidence, TroublesAnswer, VerdictAnswer
 from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
 from glasslet.api.object import PodUID
-from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.concurrency.task_frames import awaited_frames, innermost
 from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
-from glasslet.glass.requests import RequestRefused, chosen_container, exec_request, log_request, unknown_pod
+from glasslet.glass.requests import (
+    RequestRefused,
+    chosen_container,
+    exec_request,
+    log_request,
+    refuse_foreign_page,
+    unknown_pod,
+)
 from glasslet.glass.source import GlassSource, SeenPod
+from glasslet.glass.trace.waterfall import waterfall
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.node_rules import node_verdict
 from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, short_verdict
 from glasslet.glass.verdicts.situation import Situation, condition_since
-from glasslet.glass.waterfall import waterfall
+from glasslet.glass.verdicts.troubles import NodeTroubles
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
 from glasslet.runtime.errors import RuntimeCallError
@@ -57,16 +65,19 @@ class GlassHandlers:
         standings = self._record.standings()
         rows = []
         for seen in self._source.pods():
-            ref = pod_ref(seen.pod)
-            record = standings.get(ref) or PodRecord(pod=ref)
-            if not any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions):
-                record = self._record.history_of(record)
+            rows.append(self.row(seen, standings, agent))
+            if not is_ready(seen):
                 # A millisecond or two for each pod: other work has its turn in between.
                 await asyncio.sleep(0)
-            it = self._situation(seen, record, agent)
-            rows.append(pod_row(it, short_verdict(it)))
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))
         return _json(PodsAnswer(pods=tuple(rows)))
+
+    def row(self, seen: SeenPod, standings: Mapping[PodRef | None, PodRecord], agent: AgentAnswer) -> PodRow:
+        """One line of `ps`. `standings`: of all pods, as the record has them now."""
+        ref = pod_ref(seen.pod)
+        record = standings.get(ref) or PodRecord(pod=ref)
+        it = self._situation(seen, record if is_ready(seen) else self._record.history_of(record), agent)
+        return pod_row(it, short_verdict(it))
 
     async def records(self, _request: web.Request) -> web.StreamResponse:
         """Every pod with a record, ended ones included."""
@@ -79,42 +90,79 @@ class GlassHandlers:
 
     async def describe(self, request: web.Request) -> web.StreamResponse:
         """`describe`."""
-        seen = self._pod(request)
+        return await self._encoded(await self.description(self._pod(request)))
+
+    async def description(self, seen: SeenPod) -> PodDescription:
+        """One pod in full."""
         it = await self._known(seen)
         probes = tuple(probe_row(result) for result in self._source.probes(pod_ref(seen.pod)))
 
-        def description() -> PodDescription:
+        def described() -> PodDescription:
             return replace(pod_description(it, pod_verdict(it), source=seen.source), probes=probes)
 
-        return await self._answer(description)
+        return await self._threads.run(described)
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """`trace`."""
-        record, now = await self._record_of(request), self._record.clock.now().timestamp()
-        return await self._answer(lambda: waterfall(record, now=now))
+        return await self._encoded(await self.trace_of(_name(request)))
+
+    async def trace_of(self, name: str) -> TraceAnswer:
+        """The trace of the pod (`namespace/name`), else of the last one of that name. Raises RequestRefused."""
+        record, now = await self._record_of(name), self._record.clock.now().timestamp()
+        return await self._threads.run(lambda: waterfall(record, now=now))
 
     async def agent_trace(self, _request: web.Request) -> web.StreamResponse:
         """The agent's own record as a trace."""
         record, now = await self._keeper.of(None) or PodRecord(pod=None), self._record.clock.now().timestamp()
-        return await self._answer(lambda: waterfall(record, now=now))
+        return await self._encoded(await self._threads.run(lambda: waterfall(record, now=now)))
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         """`why`."""
-        seen = self._find(request)
+        return _json(await self.verdict(_name(request)))
+
+    async def verdict(self, name: str) -> VerdictAnswer:
+        """Why a pod (`namespace/name`) is as it is. Raises RequestRefused."""
+        seen = self.find(name)
         if seen is None:
-            record, now = await self._record_of(request), self._record.clock.now()
-            return await self._answer(lambda: removed(record, now))
-        it = await self._known(seen)
+            record, now = await self._record_of(name), self._record.clock.now()
+            return await self._threads.run(removed, record, now)
+        it = await self._threads.run(self._source.look, await self._known(seen))
         verdict = await self._threads.run(pod_verdict, it)
         if self._reads_logs and quotes_last_words(verdict) and (words := await self._last_words(it)):
-            return await self._answer(lambda: pod_verdict(replace(it, last_words=words)))
-        return _json(verdict)
+            return await self._threads.run(lambda: pod_verdict(replace(it, last_words=words)))
+        return verdict
 
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
         """`why node`."""
+        return _json(self.node())
+
+    def node(self) -> VerdictAnswer:
+        """Why the node is as it is."""
         verdict = node_verdict(self._source.node())
         broken = [Evidence(label="broken manifest", text=str(it)) for it in self._source.agent().broken_manifests]
-        return _json(replace(verdict, evidence=(*verdict.evidence, *broken)))
+        return replace(verdict, evidence=(*verdict.evidence, *broken))
+
+    async def troubles(self, _request: web.Request) -> web.StreamResponse:
+        """`why` without a name."""
+        return await self._encoded(await self.node_troubles())
+
+    async def node_troubles(self) -> TroublesAnswer:
+        """Everything on this node that is not as it should be."""
+        agent, own = self._source.agent(), self._record.of(None) or PodRecord(pod=None)
+        standings = self._record.standings()
+        found = NodeTroubles(node=node_verdict(self._source.node()), own=own, broken=agent.broken_manifests)
+        for seen in self._source.pods():
+            ref = pod_ref(seen.pod)
+            record = standings.get(ref) or PodRecord(pod=ref)
+            if is_ready(seen):
+                found.pods += 1
+                continue
+            it = self._dated(self._situation(seen, self._record.history_of(record), agent), own)
+            found.add_pod(await self._threads.run(pod_verdict, it))
+        for ref in self._record.pods_with_findings():
+            if (record_ := self._record.of(ref)) is not None:
+                found.add_findings(record_)
+        return found.answer()
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
         """`logs`: the text, chunked."""
@@ -157,19 +205,22 @@ class GlassHandlers:
 
     async def agent(self, _request: web.Request) -> web.StreamResponse:
         """The agent itself."""
-        return _json(
-            replace(
-                self._source.agent(),
-                findings=tuple(self._record.findings()),
-                record=f"{len(self._record.pods())} pods in memory, on disk at {self._keeper.folder}",
-            )
+        return _json(self.agent_answer())
+
+    def agent_answer(self) -> AgentAnswer:
+        """The agent itself."""
+        return replace(
+            self._source.agent(),
+            findings=tuple(self._record.findings()),
+            record=f"{len(self._record.pods())} pods in memory, on disk at {self._keeper.folder}",
         )
 
-    async def _answer(self, make: Callable[[], WireMessage]) -> web.StreamResponse:
-        """The answer that a pure function makes, off the event loop."""
-        return _response(await self._threads.run(lambda: encode(make())))
+    async def _encoded(self, answer: WireMessage) -> web.StreamResponse:
+        """A long answer, encoded off the event loop."""
+        return _response(await self._threads.run(encode, answer))
 
     def _situation(self, seen: SeenPod, record: PodRecord, agent: AgentAnswer) -> Situation:
+        uid = PodUID(seen.pod.metadata.uid)
         return Situation(
             pod=seen.pod,
             status=seen.status,
@@ -179,37 +230,38 @@ class GlassHandlers:
             since=seen.since,
             runtime_error=agent.runtime_error,
             network_error=agent.network_error,
-            stuck=self._source.stuck(PodUID(seen.pod.metadata.uid)),
+            stuck=self._source.stuck(uid),
+            hold=self._source.hold_of(uid),
+            pulls=self._source.pulls(uid),
         )
 
     async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
         record = await self._keeper.of(ref) or PodRecord(pod=ref)
-        agent = self._record.of(None)
+        return self._dated(self._situation(seen, record, self._source.agent()), self._record.of(None))
+
+    def _dated(self, it: Situation, own: PodRecord | None) -> Situation:
+        """With the times since when the runtime and its network fail, from the agent's own record."""
         return replace(
-            self._situation(seen, record, self._source.agent()),
-            runtime_since=condition_since(agent, "runtime"),
-            network_since=condition_since(agent, "runtime network"),
+            it, runtime_since=condition_since(own, "runtime"), network_since=condition_since(own, "runtime network")
         )
 
-    def _find(self, request: web.Request) -> SeenPod | None:
+    def find(self, name: str) -> SeenPod | None:
         """The pod of that name that is to run; a predecessor that is still ending comes second."""
-        name = _name(request)
         fitting = [seen for seen in self._source.pods() if str(pod_ref(seen.pod)) == name]
         syncing = (seen for seen in fitting if seen.lifecycle is WorkerState.SYNCING)
         return next(syncing, fitting[-1] if fitting else None)
 
     def _pod(self, request: web.Request) -> SeenPod:
-        seen = self._find(request)
+        seen = self.find(_name(request))
         if seen is None:
             raise unknown_pod(_name(request), (pod_ref(pod.pod) for pod in self._source.pods()))
         return seen
 
-    async def _record_of(self, request: web.Request) -> PodRecord:
+    async def _record_of(self, name: str) -> PodRecord:
         """The record of the pod on this node, else of the last pod of that name."""
-        seen = self._find(request)
+        seen = self.find(name)
         refs = [pod_ref(seen.pod)] if seen is not None else await self._keeper.pods()
-        name = _name(request)
         for ref in reversed(refs):
             if str(ref) == name:
                 return await self._keeper.of(ref) or PodRecord(pod=ref)
@@ -242,6 +294,7 @@ def answering(handler: Handler) -> Handler:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
+            refuse_foreign_page(request.method, request.headers)
             return await handler(request)
         except RequestRefused as refused:
             return _json(refused.answer, status=refused.status)
@@ -251,6 +304,11 @@ def answering(handler: Handler) -> Handler:
             return _json(ErrorAnswer(error=f"the container runtime refused: {error}"), status=502)
 
     return answer
+
+
+def is_ready(seen: SeenPod) -> bool:
+    """Whether the pod's status says Ready."""
+    return any(c.type == "Ready" and c.status == "True" for c in seen.status.conditions)
 
 
 def _name(request: web.Request) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from datetime import datetime
 from pathlib import Path
 
@@ -10,9 +11,12 @@ from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.wire import ErrorAnswer
 from glasslet.answers.words import nearest
 from glasslet.api.pod_ref import PodRef
+from glasslet.glass.trace.waterfall import waterfall
 from glasslet.glass.verdicts.ending import removed
-from glasslet.glass.waterfall import waterfall
+from glasslet.glass.verdicts.start_rules import start_verdict
+from glasslet.host.files.start_note import is_alive, read_note
 from glasslet.record.archive import Archive
+from glasslet.record.disk import last_alive
 from glasslet.record.events import end_of
 
 
@@ -20,7 +24,9 @@ def answer_offline(
     root_dir: Path, question: str, typed: str, now: datetime
 ) -> TraceAnswer | VerdictAnswer | ErrorAnswer:
     """The answer to `trace` or `why` about a pod, as typed (name, namespace/name, or the beginning of one); "" is the
-    agent itself."""
+    agent itself. `node`: why no agent answers."""
+    if question == "node":
+        return node_offline(root_dir, now)
     archive = Archive(root_dir / "glasslet" / "records")
     refs = archive.pods()
     uid = ""
@@ -38,6 +44,18 @@ def answer_offline(
         return removed(record, now)
     # Nothing is known of the time after the record's end.
     return waterfall(record, now=max((end_of(event) for event in record.events), default=now.timestamp()))
+
+
+def node_offline(root_dir: Path, now: datetime) -> VerdictAnswer:
+    """Why no agent answers."""
+    note = read_note(str(root_dir))
+    return start_verdict(
+        note,
+        name=platform.node().lower(),
+        alive=note is not None and is_alive(note),
+        last_sign=last_alive(root_dir / "glasslet" / "records"),
+        now=now,
+    )
 
 
 def _unknown(typed: str, refs: list[PodRef]) -> ErrorAnswer:

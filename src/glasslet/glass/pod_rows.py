@@ -6,15 +6,19 @@ from msgspec.structs import replace
 
 from glasslet.answers.agent import WaitRow
 from glasslet.answers.pods import ConditionRow, ContainerRow, PodDescription, PodRow, ProbeRow
-from glasslet.answers.states import ContainerKind, Rule
+from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.api.pod_status import ContainerStatus
 from glasslet.api.restarts import is_sidecar
-from glasslet.glass.timeline import moment, newest
+from glasslet.glass.probe_words import probe_descriptions
+from glasslet.glass.pulls import pull_row
+from glasslet.glass.trace.timeline import moment, newest
 from glasslet.glass.verdicts.pod_rules import is_settled
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.probes.results import ProbeResult
+from glasslet.record.events import StationSpan
 from glasslet.record.history import LiveWait
+from glasslet.record.stations import Station
 
 _TIMELINE_ROWS = 40
 
@@ -40,7 +44,29 @@ def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
         ip=it.status.pod_ip,
         created=it.status.start_time or meta.creation_timestamp,
         reason=it.status.reason,
+        state=verdict.state,
+        station=_station(it, verdict),
+        hold=it.hold,
+        pull=next((pull_row(pull, it.now) for pull in it.pulls.values()), None),
     )
+
+
+def _station(it: Situation, verdict: VerdictAnswer) -> str:
+    """Where the pod stands: the station that it reached last of those that it is at. "" at rest; without an open
+    station, the one that its last wait or its last step belongs to."""
+    if it.hold is not None and it.hold.at in tuple(Station):
+        return it.hold.at
+    if verdict.state == VerdictState.FINE:
+        return ""
+    if verdict.state == VerdictState.ENDED:
+        return Station.GONE
+    if it.record.stations:
+        return max(it.record.stations, key=lambda standing: standing.since).station
+    waits = [wait for wait in it.record.waits if wait.station]
+    if waits:
+        return max(waits, key=lambda wait: wait.since).station
+    spans = (event for event in reversed(it.record.events) if isinstance(event, StationSpan))
+    return next((span.station for span in spans if span.station != Station.STATUS), "")
 
 
 def pod_description(it: Situation, verdict: VerdictAnswer, *, source: str) -> PodDescription:
@@ -63,6 +89,7 @@ def pod_description(it: Situation, verdict: VerdictAnswer, *, source: str) -> Po
         waits=tuple(wait_row(wait) for wait in it.record.waits),
         findings=it.record.findings(),
         timeline=newest(it.record, _TIMELINE_ROWS),
+        probe_descriptions=probe_descriptions(it.pod),
     )
 
 

@@ -23,6 +23,18 @@ class RequestRefused(Exception):
         self.answer = answer
 
 
+PAGE_HEADER = "X-Glasslet"
+
+
+def refuse_foreign_page(method: str, headers: Mapping[str, str]) -> None:
+    """A browser sends its user's certificate with each request, and lets any page send some. Only a page of the same
+    origin can set a header of its own: without it, a request of a browser changes nothing. Raises RequestRefused."""
+    by_browser = "Origin" in headers or "Sec-Fetch-Site" in headers
+    if method not in ("GET", "HEAD") and by_browser and headers.get(PAGE_HEADER) != "1":
+        answer = ErrorAnswer(error="a request of a page needs this header", field=PAGE_HEADER, allowed="1")
+        raise RequestRefused(403, answer)
+
+
 def unknown_pod(name: str, known: Iterable[PodRef]) -> RequestRefused:
     """The refusal for a pod (`namespace/name`) that is neither on this node nor in the record."""
     answer = ErrorAnswer(

@@ -1,7 +1,7 @@
-"""The paths under /glass/v1. The Unix socket serves all of them; the HTTPS port serves those that only read.
+"""The paths under /glass. The Unix socket serves all of them; the HTTPS port serves those that only read.
 
-    socket_routes(source, keeper)                       for root, through <root-dir>/glasslet.sock
-    network_routes(source, keeper, debugging=...)       behind authentication, as subresource `nodes/glass`
+    socket_routes(source, keeper, page)                       for root, through <root-dir>/glasslet.sock
+    network_routes(source, keeper, page, debugging=...)       behind authentication, as subresource `nodes/glass`
 
 Logs, commands and last words are on the socket alone: over the network, clients use /containerLogs and /exec with the
 rights that those need.
@@ -13,6 +13,8 @@ from aiohttp import web
 
 from glasslet.answers.wire import ErrorAnswer
 from glasslet.glass.handlers import GlassHandlers, answering
+from glasslet.glass.page.routes import page_routes
+from glasslet.glass.page.source import PageSource
 from glasslet.glass.requests import RequestRefused
 from glasslet.glass.source import GlassSource
 from glasslet.record.keeper import RecordKeeper
@@ -21,22 +23,29 @@ PREFIX = "/glass/v1"
 _POD = f"{PREFIX}/pods/{{namespace}}/{{name}}"
 
 
-def socket_routes(source: GlassSource, keeper: RecordKeeper) -> list[web.RouteDef]:
+def socket_routes(source: GlassSource, keeper: RecordKeeper, page: PageSource) -> list[web.RouteDef]:
     """Every route."""
     glass = GlassHandlers(source=source, keeper=keeper, reads_logs=True)
     return [
         *_reading(glass),
+        *page_routes(glass, source, keeper.record, page, logs="v1"),
         web.get(f"{PREFIX}/tasks", answering(glass.tasks)),
         web.get(f"{_POD}/logs", answering(glass.logs)),
         web.post(f"{_POD}/exec", answering(glass.exec)),
     ]
 
 
-def network_routes(source: GlassSource, keeper: RecordKeeper, *, debugging: bool) -> list[web.RouteDef]:
+def network_routes(
+    source: GlassSource, keeper: RecordKeeper, page: PageSource, *, debugging: bool
+) -> list[web.RouteDef]:
     """The routes that only read. `debugging`: enableDebuggingHandlers."""
     glass = GlassHandlers(source=source, keeper=keeper, reads_logs=False)
     tasks = glass.tasks if debugging else _debugging_disabled
-    return [*_reading(glass), web.get(f"{PREFIX}/tasks", answering(tasks))]
+    return [
+        *_reading(glass),
+        *page_routes(glass, source, keeper.record, page, logs="kubelet"),
+        web.get(f"{PREFIX}/tasks", answering(tasks)),
+    ]
 
 
 def _reading(glass: GlassHandlers) -> list[web.RouteDef]:
@@ -50,6 +59,7 @@ def _reading(glass: GlassHandlers) -> list[web.RouteDef]:
         web.get(f"{PREFIX}/agent", answering(glass.agent)),
         web.get(f"{PREFIX}/agent/trace", answering(glass.agent_trace)),
         web.get(f"{PREFIX}/node/why", answering(glass.node_why)),
+        web.get(f"{PREFIX}/why", answering(glass.troubles)),
     ]
 
 

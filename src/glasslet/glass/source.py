@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -10,22 +10,25 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
+from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.glass.host_look import HostLook
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.verdicts.node_rules import NodeSituation
 from glasslet.probes.results import ProbeResult
+from glasslet.runtime.images.progress_watch import PullView
 from glasslet.runtime.observed import ObservedPods, RuntimeConditions
 from glasslet.sources.desired import DesiredPods
 from glasslet.sources.manifest import Problem
 
 
 class SeenPod(Protocol):
-    """A pod as its worker sees it (`workers.PodView`). `source`: where it came from (`file`, `http`, `api`)."""
+    """A pod as its worker sees it (`census.PodView`). `source`: where it came from (`file`, `http`, `api`)."""
 
     @property
     def pod(self) -> Pod: ...
@@ -52,6 +55,12 @@ class GlassSource:
     """The last results of the pod's probes, each probe's oldest first."""
     stuck: Callable[[PodUID], Stuck | None]
     """The action or call that keeps the pod from making progress."""
+    pulls: Callable[[PodUID], Mapping[str, PullView]]
+    """The pulls that the pod's containers wait for, by container."""
+    hold_of: Callable[[PodUID], Hold | None]
+    """The stop at which the pod is held."""
+    look: HostLook
+    """What the machine shows of a pod that waits. Blocking."""
     read_logs: Callable[[Pod, LogRequest], AsyncIterator[bytes]]
     """The log of one container (its name is set; the pod carries its status). Raises LogsNotAvailable, RuntimeCallError
     or OSError."""

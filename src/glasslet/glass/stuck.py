@@ -10,7 +10,7 @@ their end, preStop hooks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -73,11 +73,17 @@ def allowed(wait: LiveWait) -> float | None:
     return ALLOWED.get(wait.kind)
 
 
-def stuck_wait(waits: Iterable[LiveWait], now: float) -> Stuck | None:
-    """The oldest of one pod's waits that takes too long. `now`: Unix time."""
+def never_held(_since: float) -> float:
+    """For a pod that no person holds."""
+    return 0.0
+
+
+def stuck_wait(waits: Iterable[LiveWait], now: float, held: Callable[[float], float] = never_held) -> Stuck | None:
+    """The oldest of one pod's waits that takes too long. `now`: Unix time; `held(since)`: the seconds since then for
+    which a person held the pod, which do not count."""
     for wait in sorted(waits, key=lambda one: one.since):
         limit = allowed(wait)
-        if limit is not None and now - wait.since > limit:
+        if limit is not None and now - wait.since > limit and now - wait.since - held(wait.since) > limit:
             return Stuck(wait.kind, wait.on, wait.since, limit, wait.container, wait.task)
     return None
 

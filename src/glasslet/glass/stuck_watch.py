@@ -4,14 +4,15 @@ finding is withdrawn. It only reports: nothing is ever done to a pod because of 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.task_frames import awaited_frames, is_ours
-from glasslet.glass.stuck import Stuck, is_planned, nameless, stuck_wait
+from glasslet.glass.stuck import Stuck, is_planned, nameless, never_held, stuck_wait
 from glasslet.record.history import LiveWait
 from glasslet.record.recorder import Recorder, working_for
 
@@ -35,8 +36,17 @@ class LiveRecord(Recorder, Protocol):
 class StuckWatch:
     """The owner of which pods are stuck."""
 
-    def __init__(self, *, workers: Workers, record: LiveRecord, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        workers: Workers,
+        record: LiveRecord,
+        clock: Clock,
+        held: Callable[[PodUID, float], float] | None = None,
+    ) -> None:
+        """`held(uid, since)`: for how many seconds a person held the pod since then (Unix seconds)."""
         self._workers = workers
+        self._held = held or (lambda _uid, since: never_held(since))
         self._record = record
         self._clock = clock
         self._stuck: dict[PodRef, Stuck] = {}
@@ -63,7 +73,7 @@ class StuckWatch:
         self._note_quiet(busy, waits)
         now = self._clock.now().timestamp()
         for ref in dict.fromkeys([*waits, *self._quiet, *self._stuck]):
-            found = stuck_wait(waits.get(ref, ()), now)
+            found = stuck_wait(waits.get(ref, ()), now, partial(self._held, ref.uid))
             if found is None and ref in self._quiet:
                 found = nameless(self._clock.monotonic() - self._quiet[ref][1], now)
             self._report(ref, found)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from glasslet.answers.stops import BreakRequest
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.looptime
 async def watched() -> AsyncIterator[tuple[Agent, StuckWatch]]:
     """An agent under watch."""
     async with running_agent() as agent:
-        watch = StuckWatch(workers=agent.census, record=agent.record, clock=agent.clock)
+        watch = StuckWatch(workers=agent.census, record=agent.record, clock=agent.clock, held=agent.stops.held_seconds)
         task = asyncio.create_task(watch.run())
         yield agent, watch
         task.cancel()
@@ -107,3 +108,22 @@ async def test_a_named_wait_that_lasts_too_long_is_one_finding_with_the_waiting_
     found = record.of(ref)
     assert found is not None
     assert found.findings() == ()
+
+
+async def test_a_pod_that_a_person_holds_inside_of_a_wait_is_not_stuck_then_or_later() -> None:
+    async with watched() as (agent, watch):
+        await agent.stops.set(BreakRequest(at="cri:StartContainer", hold_seconds=300), by="root")
+        ref = pod_ref(pod())
+        agent.add(pod())
+        await agent.until_running("main")
+
+        async def call() -> None:
+            with working_for(ref), agent.record.wait(WaitKind.VOLUME, on="data"):
+                await agent.stops.at("cri:StartContainer")
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(call())
+        for _ in range(24):
+            await asyncio.sleep(PERIOD)
+            assert watch.stuck(PodUID(UID)) is None
+        await task

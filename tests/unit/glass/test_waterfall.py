@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from glasslet.answers.trace import TraceAnswer
-from glasslet.glass.waterfall import _overlap, _union, waterfall
+from glasslet.glass.trace.waterfall import _overlap, _union, waterfall
 from glasslet.record.events import ChangeObserved, Decided, Event
 from glasslet.record.history import AgentGap
 from glasslet.record.milestones import CREATED

@@ -43,7 +43,7 @@ _IMAGES: Final[tuple[_Pattern, ...]] = (
         ),
     ),
     (
-        r"server gave HTTP response to HTTPS client",
+        r"server gave HTTP response to HTTPS client|first record does not look like a TLS handshake",
         lambda _: Cause("the registry speaks HTTP, not TLS", "configure the runtime to use HTTP for this registry"),
     ),
     (
@@ -84,7 +84,7 @@ _IMAGES: Final[tuple[_Pattern, ...]] = (
         lambda _: Cause("the registry has no such image or tag", "correct the image's name or tag"),
     ),
     (
-        r"unexpected status.*?: (?P<status>5\d\d [A-Za-z ]+)",
+        r"(?:unexpected status|failed with status code).*?: (?P<status>5\d\d [A-Za-z ]+)",
         lambda m: Cause(f"the registry answers {m['status'].strip()}", "check the registry; the agent tries again"),
     ),
     (

@@ -9,10 +9,10 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated
 from glasslet.api.restarts import policy_of, restarts_after
-from glasslet.glass.verdicts.exits import exit_brief, exit_words, killing_of, next_step
+from glasslet.glass.verdicts.exits import exit_brief, exit_words, killing_of, next_step, saying
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved
-from glasslet.record.stations import WaitKind
+from glasslet.record.stations import Station, WaitKind
 
 
 def crash_back_off(it: Situation) -> VerdictAnswer | None:
@@ -30,8 +30,8 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
         return it.verdict(
             Rule.CRASH_BACK_OFF,
             VerdictState.FAILING,
-            f"{it} keeps failing: {kind} container {status.name} {after}, restarted {times(status.restart_count)}"
-            + (f" (next start in {again})." if again else "."),
+            f"{it} keeps failing: {kind} container {status.name} {after}{saying(it, status.name)}, "
+            f"restarted {times(status.restart_count)}" + (f" (next start in {again})." if again else "."),
             brief=f"back-off after {exit_brief(it, status.name, last)}"
             + (f" ({held})" if held else "")
             + (f", next start in {again}" if again else ""),
@@ -44,6 +44,27 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
                 ("back-off", waiting.message),
             ],
             next_step=next_step(it, status, last),
+        )
+    return None
+
+
+def post_start_hook(it: Situation) -> VerdictAnswer | None:
+    """A container was killed because its postStart hook failed; it is started again after a back-off."""
+    for status, kind in it.statuses():
+        waiting = status.state.waiting
+        if waiting is None or waiting.reason != "PostStartHookError":
+            continue
+        again = it.until(it.wait(WaitKind.BACK_OFF, container=status.name))
+        why = waiting.message.removesuffix(', message: ""').partition(" - error: ")[2] or waiting.message
+        return it.verdict(
+            Rule.POST_START_HOOK,
+            VerdictState.FAILING,
+            f"{it} cannot start its {kind} container {status.name}: it was killed because its postStart hook failed "
+            f"({why})" + (f" (next start in {again})." if again else "."),
+            brief=f"{status.name}: postStart hook failed" + (f", next start in {again}" if again else ""),
+            since=it.failing_since(Station.STARTED, container=status.name) or it.since,
+            evidence=[("message", waiting.message), ("last words", it.last_words.get(status.name, ""))],
+            next_step=f"correct lifecycle.postStart of {status.name}; its log: glasslet logs {it} -c {status.name}",
         )
     return None
 
@@ -74,13 +95,15 @@ def init_not_finished(it: Situation) -> VerdictAnswer | None:
                 brief=f"sidecar {status.name}: startup probe",
                 since=since,
                 evidence=[("probe", _probe(it, status.name, "startup")), ("last result", _result(it, status.name))],
+                next_step=f"check what its startup probe checks; its log: glasslet logs {it} -c {status.name}",
             )
         ended = status.state.terminated
         if kind == ContainerKind.INIT and ended is not None and ended.exit_code != 0:
             return it.verdict(
                 Rule.INIT_FAILED,
                 VerdictState.FAILING,
-                f"{it} cannot go on: init container {status.name} {exit_words(it, status.name, ended)}.",
+                f"{it} cannot go on: init container {status.name} {exit_words(it, status.name, ended)}"
+                f"{saying(it, status.name)}.",
                 brief=f"init container {status.name} failed",
                 since=ended.finished_at,
                 evidence=[
@@ -157,7 +180,7 @@ def ended_container(it: Situation) -> VerdictAnswer | None:
         return it.verdict(
             Rule.ENDED_CONTAINER,
             VerdictState.FAILING if ended.exit_code else VerdictState.WAITING,
-            f"{it} is not ready: container {status.name} {exit_words(it, status.name, ended)}"
+            f"{it} is not ready: container {status.name} {exit_words(it, status.name, ended)}{saying(it, status.name)}"
             f" {it.ago(ended.finished_at)} ago"
             + (f" and stays down (restart policy {policy})." if stays else " and will be started again."),
             brief=f"{status.name}: {exit_brief(it, status.name, ended)}",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from glasslet.answers.states import Rule, VerdictState, WorkerState
+from glasslet.answers.states import ContainerKind, Rule, VerdictState, WorkerState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
-from glasslet.glass.timeline import described, moment
-from glasslet.glass.verdicts.exits import exit_words, has_run, killing, pod_stopped_for
+from glasslet.glass.trace.timeline import described, moment
+from glasslet.glass.verdicts.exits import exit_words, has_run, killing, pod_stopped_for, saying
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, Decided, end_of
 from glasslet.record.history import PodRecord
@@ -70,7 +70,8 @@ def terminating(it: Situation) -> VerdictAnswer | None:
     since = _deleted_at(it) or (moment(began) if began is not None else it.since)
     if it.lifecycle == WorkerState.TERMINATED:
         wait = it.wait(WaitKind.VOLUME, WaitKind.CRI_CALL, WaitKind.API_CALL)
-        doing = f"its volumes and files are being removed{' (' + wait.on + ')' if wait is not None else ''}"
+        busy = f"; its volumes are busy: {', '.join(it.holders)} works in them" if it.holders else ""
+        doing = f"its volumes and files are being removed{' (' + wait.on + ')' if wait is not None else ''}{busy}"
         brief = "stopped, being removed"
     else:
         doing, left = _ends(it, None)
@@ -85,11 +86,17 @@ def terminating(it: Situation) -> VerdictAnswer | None:
         since=since,
         evidence=[
             ("still running", ", ".join(running)),
+            ("works in its volumes", ", ".join(it.holders)),
             ("deleted", _deletion(it)),
             ("reason", it.status.reason),
             ("said", it.status.message),
             ("finalizers", ", ".join(it.pod.metadata.finalizers)),
         ],
+        next_step="end the processes that work in its volumes; the agent tries again"
+        if it.holders
+        else "wait, or delete it with a shorter grace period (kubectl delete --grace-period)"
+        if running
+        else "",
     )
 
 
@@ -174,16 +181,30 @@ def over(it: Situation) -> VerdictAnswer | None:
             since=finished,
             evidence=[("containers", codes)],
         )
-    why = it.status.message or it.status.reason or codes
+    late = it.status.reason == "DeadlineExceeded"
+    deadline_ = f"its deadline passed (activeDeadlineSeconds {it.pod.spec.active_deadline_seconds})" if late else ""
+    why = deadline_ or it.status.message or it.status.reason or _failures(it) or codes
+    logs = f"read its log: glasslet logs {it}" if any(has_run(s) for s, _ in it.statuses()) else ""
     words = [f"{name}: {text}" for name, text in it.last_words.items() if text]
     return it.verdict(
         Rule.FAILED,
         VerdictState.ENDED,
         f"{it} failed and stays down (restart policy {it.pod.spec.restart_policy or 'Always'}): {why or 'unknown'}.",
-        brief=it.status.reason or "failed",
-        since=finished,
+        brief=it.status.reason or why,
+        since=finished or it.since,
         evidence=[("containers", codes), ("reason", it.status.reason), ("last words", "; ".join(words))],
-        next_step=f"read its log: glasslet logs {it}" if any(has_run(s) for s, _ in it.statuses()) else "",
+        next_step="raise activeDeadlineSeconds, or find what took so long (glasslet trace)" if late else logs,
+    )
+
+
+def _failures(it: Situation) -> str:
+    """The containers that failed, each with how it ended."""
+    kinds = {ContainerKind.INIT: "init container", ContainerKind.SIDECAR: "sidecar"}
+    ends = [(status, kind, status.state.terminated) for status, kind in it.statuses()]
+    return ", ".join(
+        f"{kinds.get(kind, 'container')} {status.name} {exit_words(it, status.name, ended)}{saying(it, status.name)}"
+        for status, kind, ended in ends
+        if ended is not None and (ended.exit_code or ended.signal)
     )
 
 

@@ -17,6 +17,7 @@ _PROBES: Final = ("liveness", "startup")
 _WHOLE_SECOND: Final = 1.0
 """The API's times are whole seconds."""
 _CODES: Final = {
+    0: "its command ended without an error",
     126: "its command cannot be executed",
     127: "its command was not found",
     137: "signal KILL",
@@ -24,6 +25,9 @@ _CODES: Final = {
     143: "signal TERM",
 }
 _SIGNALS: Final = (137, 143)
+
+_QUOTED: Final = 120
+"""Characters of a container's last log line in a sentence; the evidence has more of it."""
 
 
 class Killing(Struct, frozen=True, kw_only=True):
@@ -96,9 +100,19 @@ def exit_words(it: Situation, name: str, ended: ContainerStateTerminated | None)
         return f"was killed because {killed.why}, exit code {ended.exit_code}"
     if ended.signal:
         return f"was killed by signal {ended.signal}"
+    if not ended.exit_code and it.pod.spec.restart_policy not in ("", "Always"):
+        return "exited with code 0"
     notes = [_code(it, ended.exit_code), "" if ended.reason in ("Error", "Completed") else ended.reason]
     said = ", ".join(note for note in notes if note)
     return f"exited with code {ended.exit_code}" + (f" ({said})" if said else "")
+
+
+def saying(it: Situation, name: str) -> str:
+    """The last log line of a container that ended by itself, as part of a sentence: most programs say there why."""
+    words = " ".join(it.last_words.get(name, "").split())
+    if not words:
+        return ""
+    return f', saying "{words}"' if len(words) <= _QUOTED else f', saying "… {words[-_QUOTED:]}"'
 
 
 def exit_brief(it: Situation, name: str, ended: ContainerStateTerminated | None) -> str:
@@ -153,6 +167,9 @@ def next_step(it: Situation, status: ContainerStatus, ended: ContainerStateTermi
             f"check what the {killed.probe} probe of {name} checks, or give it more time (timeoutSeconds, "
             f"failureThreshold); its log: glasslet logs {it} -c {name}"
         )
+    if ended is not None and ended.exit_code == 0:
+        use = f"let the command of {name} run on, or use restartPolicy OnFailure (a Job)"
+        return f"{use}; its log: glasslet logs {it} -c {name}"
     if not has_run(status):
         return f"correct the command, image or security context of {name}: it never ran, so there is no log"
     return f"read its log: glasslet logs {it} -c {name}"

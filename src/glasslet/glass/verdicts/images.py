@@ -5,8 +5,9 @@ from __future__ import annotations
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import times
-from glasslet.glass.timeline import moment
-from glasslet.glass.verdicts.causes import image_cause
+from glasslet.glass.pulls import layer_words, pull_words
+from glasslet.glass.trace.timeline import moment
+from glasslet.glass.verdicts.causes import Cause, image_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station, WaitKind
 
@@ -15,6 +16,10 @@ _NEXT = {
     "InvalidImageName": "correct the image name",
     "RegistryUnavailable": "wait for the registry, or check the connection to it; the agent tries again",
     "SignatureValidationFailed": "use an image with the signature that this node requires",
+}
+_WORDS = {
+    "ErrImageNeverPull": "it is not on the node, and imagePullPolicy Never forbids to pull it",
+    "InvalidImageName": "that is no valid name of an image",
 }
 _FAILED = {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", *_NEXT}
 
@@ -33,6 +38,8 @@ def image_failed(it: Situation) -> VerdictAnswer | None:
         chain = waiting.message
         cause = image_cause(chain) or (image_cause(failures[-1].detail) if failures else None)
         since = it.failing_since(Station.IMAGE, container=status.name)
+        if cause is None and waiting.reason in _WORDS:
+            cause = Cause(_WORDS[waiting.reason].format(image=image), _NEXT[waiting.reason])
         short = cause.words if cause is not None else waiting.reason
         return it.verdict(
             Rule.IMAGE_FAILED,
@@ -64,8 +71,11 @@ def image_pulling(it: Situation) -> VerdictAnswer | None:
         image = container.image if container is not None else standing.detail
         queued = it.wait(WaitKind.QUEUE, container=standing.container)
         credentials = it.wait(WaitKind.CREDENTIALS, container=standing.container)
+        pull = it.pulls.get(standing.container)
+        known = pull_words(pull) if pull is not None else ""
         doing = f"waits in the {queued.on}" if queued is not None else "is being pulled"
-        brief = queued.on if queued is not None else "pulling"
+        doing += f": {known}" if known else ""
+        brief = known or (queued.on if queued is not None else "pulling")
         if credentials is not None:
             doing, brief = f"waits for {credentials.on}", credentials.on
         return it.verdict(
@@ -75,6 +85,11 @@ def image_pulling(it: Situation) -> VerdictAnswer | None:
             f"({it.ago(standing.since)}).",
             brief=f"image {image}: {brief}",
             since=moment(standing.since),
-            evidence=[("image", image), ("queue", queued.on if queued is not None else "")],
+            evidence=[
+                ("image", image),
+                ("queue", queued.on if queued is not None else ""),
+                ("bytes", known),
+                ("layers", layer_words(pull) if pull is not None else ""),
+            ],
         )
     return None

@@ -6,9 +6,12 @@ import re
 
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
+from glasslet.answers.words import times
 from glasslet.api.container import Container
-from glasslet.glass.timeline import moment
+from glasslet.glass.trace.timeline import moment
+from glasslet.glass.verdicts.container_causes import container_cause
 from glasslet.glass.verdicts.situation import Situation
+from glasslet.glass.verdicts.volume_words import volume_cause, volume_words
 from glasslet.record.events import Waited
 from glasslet.record.stations import Station, WaitKind
 
@@ -30,6 +33,7 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
             what = f'key "{found["key"]}" of {kind} {found["name"]}, which does not exist'
         else:
             continue
+        mend = "add the key to" if found.re is _NO_KEY else "create"
         needed = _needs(it.container(container), kind, name) or f"container {container}"
         if volume := _OF_VOLUME.search(message):
             needed = f"volume {volume['name']}"
@@ -40,7 +44,7 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
             brief=f"{kind} {name} does not exist",
             since=it.failing_since(Station.CREATED, container=container) or it.failing_since(Station.VOLUMES),
             evidence=[("needed by", needed), ("said", message), ("requested", _requested(it, name))],
-            next_step=f"create the {kind}, or mark the reference optional",
+            next_step=f"{mend} the {kind}, or mark the reference optional",
         )
     return None
 
@@ -59,15 +63,16 @@ def config_error(it: Situation) -> VerdictAnswer | None:
         waiting = status.state.waiting
         if waiting is None or waiting.reason not in _CONFIG_REASONS:
             continue
+        said = container_cause(waiting.message or waiting.reason, it.container(status.name))
         return it.verdict(
             Rule.CONFIG_ERROR,
             VerdictState.FAILING,
-            f"{it} cannot start its {kind} container {status.name}: {waiting.message or waiting.reason}.",
-            brief=f"{status.name}: {waiting.reason}",
+            f"{it} cannot start its {kind} container {status.name}: {said.words}.",
+            brief=f"{status.name}: {said.words}",
             since=it.failing_since(Station.CREATED, container=status.name)
             or it.failing_since(Station.STARTED, container=status.name),
             evidence=[("reason", waiting.reason), ("message", waiting.message)],
-            next_step="correct the container's specification; the agent tries again",
+            next_step=f"{said.next_step or 'correct what the message names'}; the agent tries again",
         )
     return None
 
@@ -81,21 +86,26 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
     if wait is None and not failed:
         return None
     last = failures[-1].detail if failed else ""
-    name = wait.on if wait is not None else "its volumes"
-    since = wait.since if wait is not None else failures[0].start
+    named, cause = volume_cause(last)
+    call = wait.on if wait is not None else ""
+    # A wait is called `volume NAME: CALL`.
+    waited, _, doing = call.removeprefix("volume ").partition(": ")
+    name = named or waited
+    which = volume_words(it.pod, name) if name else "its volumes"
+    since = it.failing_since(Station.VOLUMES) if failed else None
+    began = since or moment(wait.since if wait is not None else failures[0].start)
+    lasts = f"; {doing or 'a call'} runs for {it.ago(wait.since)}" if wait is not None else ""
     return it.verdict(
         Rule.VOLUME_NOT_READY,
         VerdictState.FAILING if failed else VerdictState.WAITING,
-        f"{it} waits for {_volume(name)}, not ready for {it.ago(since)}{': ' + last if last else ''}.",
-        brief=f"{_volume(name)} not ready",
-        since=moment(since),
-        evidence=[("volume", name), ("last error", last), ("tried", f"{len(failures)} times" if failed else "")],
-        next_step="correct the volume, or create what it refers to; the agent tries again" if failed else "",
+        f"{it} waits for {which}{': ' + cause.words if last else ''}{lasts}.",
+        brief=f"{which}: {cause.words}" if last else f"{which} not ready",
+        since=began,
+        evidence=[("call", call), ("last error", last), ("tried", times(len(failures)) if failed else "")],
+        next_step=f"{cause.next_step or 'correct the volume, or create what it refers to'}; the agent tries again"
+        if failed
+        else "check what it is made of if it lasts: glasslet waits lists the call",
     )
-
-
-def _volume(name: str) -> str:
-    return name if name.startswith(("volume", "its ")) else f"volume {name}"
 
 
 def _requested(it: Situation, name: str) -> str:

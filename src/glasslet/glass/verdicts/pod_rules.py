@@ -13,6 +13,7 @@ from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
 RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
+    progress.held,
     ending.finalizer,
     rejections.rejected,
     ending.over,
@@ -24,6 +25,7 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     images.image_failed,
     needs.config_error,
     containers.crash_back_off,
+    containers.post_start_hook,
     needs.volume_not_ready,
     surroundings.sandbox,
     surroundings.network_not_ready,
@@ -41,6 +43,7 @@ _QUOTING = frozenset(
     (
         Rule.FINE,
         Rule.CRASH_BACK_OFF,
+        Rule.POST_START_HOOK,
         Rule.INIT_FAILED,
         Rule.INIT_NOT_FINISHED,
         Rule.FAILED,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
-from glasslet.glass.timeline import moment
+from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.exits import exit_words
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved
@@ -28,6 +28,7 @@ _CALLS: Mapping[str, str] = {
     WaitKind.CREDENTIALS: "{on}",
     WaitKind.PAUSE: "the operator to resume it: {on}",
 }
+_BLOCKED = "look at that process and what it waits for; the runtime goes on when it ends"
 _PARTIES: Mapping[str, str] = {
     WaitKind.CRI_CALL: "runtime: ",
     WaitKind.API_CALL: "API: ",
@@ -62,6 +63,25 @@ def _last_ends(it: Situation) -> list[tuple[str, str]]:
     return found
 
 
+def held(it: Situation) -> VerdictAnswer | None:
+    """A person stopped the pod at a station."""
+    hold = it.hold
+    if hold is None:
+        return None
+    where = f"{'after ' if hold.after else ''}{hold.at}{' of ' + hold.container if hold.container else ''}"
+    who = f"break {hold.by}" if hold.by else "a step"
+    until = it.clock(hold.until).removesuffix(" UTC")
+    return it.verdict(
+        Rule.HELD,
+        VerdictState.HELD,
+        f"{it} is held at {where} by {who}, until {it.clock(hold.until)} at most.",
+        brief=f"held at {where} by {who} for {it.ago(hold.since)}, until {until}; go on: glasslet continue {it}",
+        since=hold.since,
+        evidence=[("then", hold.next), ("only held", "its containers run on, with their probes and its status")],
+        next_step=f"let it go on: glasslet continue {it}, or look at it first: glasslet inspect {it}",
+    )
+
+
 def stuck(it: Situation) -> VerdictAnswer | None:
     """A call or action takes longer than it may."""
     found = it.stuck
@@ -74,11 +94,16 @@ def stuck(it: Situation) -> VerdictAnswer | None:
         Rule.NO_PROGRESS,
         VerdictState.FAILING,
         f"{it} makes no progress: {what}{whose} takes {it.ago(found.since)}, and should take {duration(found.allowed)} "
-        f"at most.",
+        f"at most{beneath(it)}.",
         brief=f"no progress: {found.on}",
         since=moment(found.since),
-        evidence=[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
-        next_step="look for a network plugin that hangs (processes of /opt/cni/bin), and check the runtime's log"
+        evidence=[
+            *(("below it", words) for words in it.beneath),
+            *[(event.subject, event.new) for event in dump if event.subject.startswith("task ")][:8],
+        ],
+        next_step=_BLOCKED
+        if it.beneath
+        else "look for a network plugin that hangs (processes of /opt/cni/bin), and check the runtime's log"
         if found.on == "RunPodSandbox"
         else "check the runtime's service and log; the pod continues once it answers"
         if found.kind == WaitKind.CRI_CALL
@@ -94,10 +119,11 @@ def under_way(it: Situation) -> VerdictAnswer:
         return it.verdict(
             Rule.WAITING,
             VerdictState.STARTING,
-            f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}).",
+            f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}){beneath(it)}.",
             brief=in_brief(wait),
             since=moment(wait.since),
-            evidence=[("also", in_words(other)) for other in waits[1:4]],
+            evidence=[*(("below it", words) for words in it.beneath), *(("also", in_words(o)) for o in waits[1:4])],
+            next_step=_BLOCKED if it.beneath else "",
         )
     if it.record.stations:
         station = min(it.record.stations, key=lambda standing: standing.since)
@@ -129,6 +155,11 @@ def under_way(it: Situation) -> VerdictAnswer:
         since=it.since,
         next_step=f"see its start: glasslet trace {it}",
     )
+
+
+def beneath(it: Situation) -> str:
+    """The oldest process below the runtime call, as a clause."""
+    return f"; below it {it.beneath[0]}" if it.beneath else ""
 
 
 def in_words(wait: LiveWait) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
-from glasslet.glass.timeline import moment
+from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import Decided
 
@@ -23,6 +23,8 @@ _NEXT: Final = {
     "NodeAffinity": "label the node, or correct the pod's nodeSelector or affinity",
     "NodeName": "correct spec.nodeName",
     "NodePorts": "use another host port, or delete the pod that holds it",
+    "PodOSNotSupported": "correct spec.os, or bind the pod to another node",
+    "SysctlForbidden": "allow the sysctl on this node (allowedUnsafeSysctls), or leave it out",
     "TaintToleration": "remove the taint, or add a toleration to the pod",
 }
 
@@ -33,7 +35,7 @@ def rejected(it: Situation) -> VerdictAnswer | None:
         return None
     said = it.status.message.removeprefix(_REJECTED)
     made = next((e for e in reversed(it.record.events) if isinstance(e, Decided) and e.what == "rejected"), None)
-    cause = _shortage(said) or _misfit(it) or said.rstrip(".")
+    cause = _shortage(said) or _misfit(it) or _system(it) or said.rstrip(".")
     fallback = "lower the pod's requests, or free room on the node" if it.status.reason.startswith("OutOf") else ""
     step = _NEXT.get(it.status.reason, fallback) or "correct what the message names"
     return it.verdict(
@@ -45,6 +47,11 @@ def rejected(it: Situation) -> VerdictAnswer | None:
         evidence=[("reason", it.status.reason), ("said", said)],
         next_step=f"{step}; then create the pod again: a rejected pod is not tried again",
     )
+
+
+def _system(it: Situation) -> str:
+    wanted = it.pod.spec.os.name if it.pod.spec.os is not None else ""
+    return f"the pod is for {wanted}, the node runs linux" if it.status.reason == "PodOSNotSupported" and wanted else ""
 
 
 def _misfit(it: Situation) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from glasslet.answers.pods import Hold
 from glasslet.answers.states import ContainerKind, Rule, VerdictState, WorkerState
 from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
@@ -16,11 +17,12 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.restarts import is_sidecar
 from glasslet.glass.stuck import Stuck
-from glasslet.glass.timeline import moment
-from glasslet.glass.waterfall import latest_life
+from glasslet.glass.trace.timeline import moment
+from glasslet.glass.trace.waterfall import latest_life
 from glasslet.record.events import OK, ChangeObserved, StationSpan
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.stations import Station, WaitKind
+from glasslet.runtime.images.progress_watch import PullView
 
 
 def condition_since(agent: PodRecord | None, subject: str) -> datetime | None:
@@ -35,7 +37,9 @@ def condition_since(agent: PodRecord | None, subject: str) -> datetime | None:
 
 class Situation(Struct, frozen=True, kw_only=True, dict=True):
     """A pod at time `now`. `last_words`: the last log line by container name, where it could be read; `stuck`: the call
-    or action that takes too long; `runtime_since`, `network_since`: when the runtime or its network failed."""
+    or action that takes too long; `hold`: the stop at which the pod is held; `runtime_since`, `network_since`: when the
+    runtime or its network failed; `pulls`: what containers wait for, by name; `beneath`: processes below a runtime call
+    that lasts; `holders`: processes that work in the pod's volumes. The last two only if the machine was looked at."""
 
     pod: Pod
     status: PodStatus
@@ -47,8 +51,12 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     network_error: str = ""
     last_words: Mapping[str, str] = {}
     stuck: Stuck | None = None
+    hold: Hold | None = None
     runtime_since: datetime | None = None
     network_since: datetime | None = None
+    pulls: Mapping[str, PullView] = {}
+    beneath: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import times
-from glasslet.glass.timeline import moment
+from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.causes import CNI_STEP, Cause, last_part, sandbox_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import UNUSABLE, Station, WaitKind

@@ -2,8 +2,8 @@
 
 The window is the pod's latest life, from its first event to its first Ready (accepted by the API server, if there is
 one). Without an observed Ready it ends when the last of the containers had started, or now if one is still starting.
-Each instant belongs to one party, the first of runtime > API > the pod itself > waiting > no agent > glasslet that was
-active; the remainder has no name.
+Each instant belongs to one party, the first of runtime > API > the pod itself > waiting > held > no agent > glasslet
+that was active; the remainder has no name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from glasslet.answers.pods import TimelineRow
 from glasslet.answers.states import Milestone
 from glasslet.answers.trace import Gap, Span, TraceAnswer, TraceRow, TraceWait
-from glasslet.glass.shares import shares_of
-from glasslet.glass.start_window import Window, created_at, find_window, first_true
-from glasslet.glass.timeline import moment, timeline
+from glasslet.glass.trace.shares import owners_of, party_of
+from glasslet.glass.trace.start_window import Window, created_at, find_window, first_true
+from glasslet.glass.trace.timeline import moment, timeline
 from glasslet.record.events import OK, Decided, Event, FindingMade, FindingWithdrawn, StationSpan, Waited
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.milestones import READY, READY_ACCEPTED
@@ -67,7 +67,7 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
     window = find_window(record, events, now=now)
     pieces = _pieces(record, events, window, now=now)
     waits = _waits(record, events, window, now=now)
-    shares, unnamed = shares_of(((piece.start, piece.end) for piece in pieces), waits, record.gaps, window)
+    owners = owners_of(((piece.start, piece.end) for piece in pieces), waits, record.gaps, window)
     later, left_out = _later(record, window)
     pod = record.pod
     return TraceAnswer(
@@ -79,9 +79,10 @@ def waterfall(record: PodRecord, *, now: float) -> TraceAnswer:
         end=moment(window.end),
         milestone=window.milestone,
         total_ms=_ms(window.end - window.start),
-        unnamed_ms=unnamed,
+        unnamed_ms=owners.unnamed_ms,
         rows=_rows(pieces, waits, window),
-        shares=shares,
+        shares=owners.shares,
+        ledger=owners.ledger,
         gaps=tuple(Gap(start=moment(gap.start), end=moment(gap.end)) for gap in record.gaps if gap.end > window.start),
         later=later,
         later_left_out=left_out,
@@ -203,6 +204,7 @@ def _row_waits(waits: Iterable[Waited], window: Window) -> tuple[TraceWait, ...]
         TraceWait(
             kind=wait.kind,
             on=wait.on,
+            who=party_of(wait.kind),
             start_ms=_ms(wait.start - window.start),
             end_ms=_ms(min(wait.end, window.end) - window.start),
             outcome=wait.outcome,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import islice
 
-from glasslet.answers.pods import TimelineRow
+from glasslet.answers.pods import DecisionInput, TimelineRow
 from glasslet.answers.states import EventKind
 from glasslet.record.events import (
     OK,
@@ -67,9 +67,13 @@ def described(event: Event) -> TimelineRow:
     if isinstance(event, Waited):
         return _span(event, EventKind.WAIT, f"{event.kind}: {event.on}")
     if isinstance(event, Decided):
-        inputs = ", ".join(f"{key}={value}" for key, value in event.inputs)
+        # The reasons for each action of a plan (`CreateSandbox: sandbox`) are in `inputs` alone.
+        inputs = ", ".join(f"{key}={value}" for key, value in event.inputs if ": " not in key)
         text = f"{event.what} ({inputs})" if inputs else event.what
-        return TimelineRow(at=at, kind=EventKind.DECISION, text=text, container=event.container)
+        given = tuple(
+            DecisionInput(name=name, value=value, tipped=name in event.tipped) for name, value in event.inputs
+        )
+        return TimelineRow(at=at, kind=EventKind.DECISION, text=text, container=event.container, inputs=given)
     if isinstance(event, ChangeObserved):
         change = f"{event.old} -> {event.new}" if event.old else event.new
         return TimelineRow(at=at, kind=EventKind.OBSERVED, text=f"{event.subject}: {change}", container=event.container)

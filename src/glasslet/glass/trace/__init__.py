@@ -1,0 +1,1 @@
+"""A pod's start as a waterfall, and its events as a timeline. Pure."""

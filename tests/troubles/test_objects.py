@@ -1,0 +1,202 @@
+"""Pods of a cluster that wait for objects, conditions, finalizers or their own end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from glasslet.answers.states import Rule
+from tests.troubles.table import Plain, Trouble, chosen, each_chosen
+from tests.troubles.world import ClusterWorld, bound_pod
+
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
+
+AREA = "Objects, gates and deletion"
+Manifest = Callable[[Any], Plain]
+STUBBORN = "trap '' TERM; while :; do sleep 1; done"
+
+
+def container(name: str, **fields: Any) -> Callable[[Any], Plain]:
+    """The manifest of a pod whose container has these fields."""
+
+    def manifest(_: Any) -> Plain:
+        pod = bound_pod(name)
+        pod["spec"]["containers"][0] |= fields
+        return pod
+
+    return manifest
+
+
+def volume(name: str, source: Plain) -> Callable[[Any], Plain]:
+    """The manifest of a pod with this volume."""
+
+    def manifest(_: Any) -> Plain:
+        pod = bound_pod(name, volumes=[{"name": "data", **source}])
+        pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/v"}]
+        return pod
+
+    return manifest
+
+
+def spec(
+    name: str, shell: str = STUBBORN, /, finalizers: tuple[str, ...] = (), **fields: Any
+) -> Callable[[Any], Plain]:
+    """The manifest of a pod with these fields."""
+
+    def manifest(_: Any) -> Plain:
+        pod = bound_pod(name, shell, **fields)
+        pod["metadata"]["finalizers"] = list(finalizers)
+        return pod
+
+    return manifest
+
+
+def env(source: Plain) -> Plain:
+    return {"env": [{"name": "VALUE", "valueFrom": source}]}
+
+
+TROUBLES = (
+    Trouble(
+        name="no-config-map",
+        made="an environment variable from a ConfigMap that does not exist",
+        rule=Rule.MISSING_OBJECT,
+        says=("waits for ConfigMap default/absent, which does not exist",),
+        pod=container("no-config-map", **env({"configMapKeyRef": {"name": "absent", "key": "k"}})),
+    ),
+    Trouble(
+        name="no-secret",
+        made="an environment variable from a Secret that does not exist",
+        rule=Rule.MISSING_OBJECT,
+        says=("waits for Secret default/absent, which does not exist",),
+        pod=container("no-secret", **env({"secretKeyRef": {"name": "absent", "key": "k"}})),
+    ),
+    Trouble(
+        name="no-key",
+        made="an environment variable from a key that its Secret lacks",
+        rule=Rule.MISSING_OBJECT,
+        says=('key "absent" of Secret default/present, which does not exist',),
+        pod=container("no-key", **env({"secretKeyRef": {"name": "present", "key": "absent"}})),
+    ),
+    Trouble(
+        name="no-env-from",
+        made="envFrom of a ConfigMap that does not exist",
+        rule=Rule.MISSING_OBJECT,
+        says=("waits for ConfigMap default/absent",),
+        pod=container("no-env-from", envFrom=[{"configMapRef": {"name": "absent"}}]),
+    ),
+    Trouble(
+        name="no-secret-volume",
+        made="a volume of a Secret that does not exist",
+        rule=Rule.MISSING_OBJECT,
+        says=("waits for Secret default/absent, which does not exist",),
+        pod=volume("no-secret-volume", {"secret": {"secretName": "absent"}}),
+    ),
+    Trouble(
+        name="no-config-map-volume",
+        made="a volume of a ConfigMap that does not exist",
+        rule=Rule.MISSING_OBJECT,
+        says=("waits for ConfigMap default/absent, which does not exist",),
+        pod=volume("no-config-map-volume", {"configMap": {"name": "absent"}}),
+    ),
+    Trouble(
+        name="no-projected-key",
+        made="a projected volume of a key that its ConfigMap lacks",
+        rule=Rule.VOLUME_NOT_READY,
+        says=("volume data (projected: ConfigMap present)", "absent"),
+        pod=volume(
+            "no-projected-key",
+            {"projected": {"sources": [{"configMap": {"name": "present", "items": [{"key": "absent", "path": "p"}]}}]}},
+        ),
+    ),
+    Trouble(
+        name="no-claim",
+        made="a claim that does not exist",
+        rule=Rule.VOLUME_NOT_READY,
+        says=("volume data (claim absent)", "not found"),
+        pod=volume("no-claim", {"persistentVolumeClaim": {"claimName": "absent"}}),
+    ),
+    Trouble(
+        name="claim-not-bound",
+        made="a claim that is not bound",
+        rule=Rule.VOLUME_NOT_READY,
+        says=("volume data (claim unbound)", "bound"),
+        pod=volume("claim-not-bound", {"persistentVolumeClaim": {"claimName": "unbound"}}),
+    ),
+    Trouble(
+        name="csi-driver",
+        made="a CSI volume whose driver is not on the node",
+        rule=Rule.VOLUME_NOT_READY,
+        says=("volume data (CSI driver disk.example.com)",),
+        pod=volume("csi-driver", {"csi": {"driver": "disk.example.com"}}),
+    ),
+    Trouble(
+        name="readiness-gate",
+        made="a readiness gate that no component sets",
+        rule=Rule.READINESS_GATE,
+        says=("its containers are, but readiness gate example.com/balanced is not set yet",),
+        pod=spec("readiness-gate", readinessGates=[{"conditionType": "example.com/balanced"}]),
+    ),
+)
+DELETED = (
+    Trouble(
+        name="finalizer",
+        made="a finalizer on a deleted pod that no controller removes",
+        rule=Rule.FINALIZER,
+        says=("was deleted and has stopped; its object stays until finalizer example.com/keep is removed",),
+        pod=spec("finalizer", "sleep 1000", finalizers=("example.com/keep",), terminationGracePeriodSeconds=1),
+    ),
+    Trouble(
+        name="ignores-term",
+        made="a deleted pod ignores TERM",
+        rule=Rule.TERMINATING,
+        says=("because the pod was deleted", "main got its stop signal", "KILL comes at"),
+        pod=spec("ignores-term", terminationGracePeriodSeconds=600),
+    ),
+    Trouble(
+        name="pre-stop",
+        made="the preStop hook of a deleted pod hangs",
+        rule=Rule.TERMINATING,
+        says=("because the pod was deleted", "preStop hook", "KILL comes at"),
+        pod=container("pre-stop", lifecycle={"preStop": {"exec": {"command": ["sleep", "1000"]}}}),
+    ),
+)
+FINE = Trouble(name="", made="", rule=Rule.FINE, says=("is fine",))
+
+
+def prepare(world: ClusterWorld) -> None:
+    """The objects that are there."""
+    one: Plain = {"apiVersion": "v1", "metadata": {"name": "present"}}
+    claim = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "none",
+        "resources": {"requests": {"storage": "1Mi"}},
+    }
+    world.plane.apply(
+        {**one, "kind": "Secret", "stringData": {"k": "hunter2"}},
+        {**one, "kind": "ConfigMap", "data": {"k": "v"}},
+        {**one, "kind": "PersistentVolumeClaim", "metadata": {"name": "unbound"}, "spec": claim},
+    )
+
+
+@pytest.fixture(scope="module")
+def world(cluster: ClusterWorld) -> ClusterWorld:
+    prepare(cluster)
+    cluster.put(*chosen(TROUBLES), *chosen(DELETED))
+    return cluster
+
+
+@each_chosen(TROUBLES)
+def test_a_pod_that_waits_for_another_party_gets_its_name(world: ClusterWorld, trouble: Trouble) -> None:
+    world.shows(trouble)
+
+
+@each_chosen(DELETED)
+def test_a_deleted_pod_gets_what_keeps_it(world: ClusterWorld, trouble: Trouble) -> None:
+    world.verdict_until(FINE, f"/pods/{world.pod(trouble)}/why")
+    grace = "--grace-period=1" if trouble.name == "finalizer" else "--grace-period=600"
+    world.plane.kubectl("delete", "pod", trouble.name, "--wait=false", grace)
+    world.shows(trouble)
+    world.plane.kubectl("patch", "pod", trouble.name, "-p", '{"metadata":{"finalizers":null}}', check=False)
+    world.plane.kubectl("delete", "pod", trouble.name, "--wait=false", "--grace-period=0", "--force", check=False)

@@ -1,0 +1,57 @@
+"""Why the node refused a pod."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from glasslet.api.pod_status import (
+    PodStatus,
+)
+from glasslet.glass.verdicts.pod_rules import pod_verdict
+from glasslet.record.events import Decided
+from tests.builders.record import BASE, START, record
+from tests.builders.verdicts import (
+    evidence,
+    situation,
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "words"),
+    [
+        (
+            "OutOfcpu",
+            "Node didn't have enough resource: cpu, requested: 2000, used: 500, capacity: 1000",
+            "2000m of cpu are asked, 500m are free (500m of 1000m are requested by other pods)",
+        ),
+        (
+            "OutOfmemory",
+            "Node didn't have enough resource: memory, requested: 2147483648, used: 536870912, capacity: 1073741824",
+            "2.0 GiB of memory are asked, 512.0 MiB are free (512.0 MiB of 1.0 GiB are requested by other pods)",
+        ),
+        (
+            "OutOfpods",
+            "Node didn't have enough resource: pods, requested: 1, used: 110, capacity: 110",
+            "all 110 places for pods are taken",
+        ),
+        ("SysctlForbidden", 'forbidden sysctl: "kernel.x" not allowed', 'forbidden sysctl: "kernel.x" not allowed'),
+    ],
+)
+def test_a_rejection_says_what_did_not_fit(reason: str, message: str, words: str) -> None:
+    refused = PodStatus(phase="Failed", reason=reason, message=f"Pod was rejected: {message}")
+    verdict = pod_verdict(situation(now=refused, record=record(Decided(BASE + 9, "rejected"))))
+    assert verdict.sentence.startswith(f"default/web was rejected by this node: {words} ({reason})")
+    assert (verdict.rule, verdict.since) == ("rejected", START + timedelta(seconds=9))
+    assert evidence(situation(now=refused))["said"] == message
+    assert "glasslet logs" not in verdict.next_step
+
+
+def test_a_rejection_names_what_the_record_holds_of_the_misfit() -> None:
+    message = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    refused = PodStatus(phase="Failed", reason="NodePorts", message=f"Pod was rejected: {message}")
+    held_by = "host port 80/TCP is held by pod default/other"
+    noted = Decided(BASE + 8, "does not fit", "", (("because", held_by),))
+    verdict = pod_verdict(situation(now=refused, record=record(noted, Decided(BASE + 9, "rejected"))))
+    assert verdict.sentence.startswith(f"default/web was rejected by this node: {held_by} (NodePorts)")
