@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from glasslet.telemetry.metrics.registry import MetricRegistry
+from glasslet.telemetry.metrics.registry import MetricRegistry, buckets_by
 
 BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 SIZE_BUCKETS = (64.0, 256.0, 512.0, 1024.0, *(float(4096 * 4**i) for i in range(7)))
@@ -55,6 +55,10 @@ class APIClientMetrics:
         requests, duration = known
         requests.inc()
         duration.observe(seconds)
+
+    def buckets(self) -> dict[str, tuple[tuple[float, float], ...]]:
+        """How long requests took, by verb: upper bounds in seconds, and the requests up to each."""
+        return buckets_by(self._seconds, "verb")
 
     def limited(self, verb: str, host: str, seconds: float) -> None:
         """One request took its turn."""

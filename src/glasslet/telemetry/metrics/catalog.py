@@ -14,6 +14,7 @@ from glasslet.telemetry.metrics.agent import (
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.cgroups import CgroupFamilies
 from glasslet.telemetry.metrics.devices import DeviceMetrics, PluginCollector, PodResourcesMetrics
+from glasslet.telemetry.metrics.eviction import EvictionMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics, LoopMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
@@ -45,6 +46,7 @@ class Metrics:
         self.pod_resources = PodResourcesMetrics(self.registry)
         self.volumes = VolumeFamilies(self.registry)
         self.images = ImageMetrics(self.registry)
+        self.evictions = EvictionMetrics(self.registry)
         self.loop = LoopMetrics(self.registry)
         self.node_start = NodeStartMetrics(self.registry)
         self.http = HTTPMetrics(self.registry)

@@ -28,6 +28,18 @@ class MetricSource(Protocol):
     def collect(self) -> Iterable[Metric]: ...
 
 
+def buckets_by(histogram: Histogram, label: str) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Upper bounds and the observations up to each, by the value of one label; other labels are added up."""
+    found: dict[str, dict[float, float]] = {}
+    for metric in histogram.collect():
+        for sample in metric.samples:
+            if sample.name.endswith("_bucket"):
+                counts = found.setdefault(sample.labels[label], {})
+                bound = float(sample.labels["le"])
+                counts[bound] = counts.get(bound, 0.0) + sample.value
+    return {value: tuple(sorted(counts.items())) for value, counts in found.items()}
+
+
 class MetricRegistry:
     """Declares metrics and writes them out. One per endpoint (`/metrics`, `/metrics/probes`, `/metrics/slis`)."""
 

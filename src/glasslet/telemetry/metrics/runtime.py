@@ -6,7 +6,7 @@ import re
 
 from prometheus_client import Counter, Histogram
 
-from glasslet.telemetry.metrics.registry import MetricRegistry
+from glasslet.telemetry.metrics.registry import MetricRegistry, buckets_by
 
 OPERATION_BUCKETS = tuple(0.005 * 2.5**power for power in range(14))
 """Seconds, 0.005 growing by 2.5."""
@@ -57,6 +57,12 @@ class RuntimeFamilies:
         duration.observe(seconds)
         if error_kind is not None:
             self._errors.labels(kind).inc()
+
+    def buckets(self) -> dict[str, tuple[tuple[float, float], ...]]:
+        """How long calls took, by the RPC's name: upper bounds in seconds, and the calls up to each."""
+        verbs = {kind: verb for verb, (_, _, kind) in self._by_verb.items()}
+        found = buckets_by(self._seconds, "operation_type")
+        return {verbs.get(kind, kind): counts for kind, counts in found.items()}
 
     def has_no_configuration_call(self) -> None:
         """The runtime lacks RuntimeConfig: it is too old for that version of Kubernetes and later ones."""

@@ -1,0 +1,1 @@
+"""Profiles of the agent in pprof's format, which `go tool pprof` reads."""
