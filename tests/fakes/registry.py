@@ -5,6 +5,7 @@
         registry.name("team/app", "1")              # 127.0.0.1:40123/team/app:1
         registry.protect("team/", ann="hunter2")    # repositories that begin so need one of these
         registry.pulls("team/app")                  # who fetched its manifest, by user name ("" for anonymous)
+        registry.hold(after=3 << 20)                # big blobs stop after so many bytes, until registry.let_go()
 
 Images are busybox with a file `/marker`, so that a container can tell which one it is made of.
 """
@@ -12,12 +13,15 @@ Images are busybox with a file `/marker`, so that a container can tell which one
 from __future__ import annotations
 
 import base64
+import contextlib
+import hashlib
 import json
 import secrets
 import tarfile
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 from types import TracebackType
 
@@ -26,6 +30,7 @@ import pytest
 from tests.fakes.containerd import NEWER, images_script
 from tests.skips import on_purpose
 
+_INDEX = "application/vnd.oci.image.index.v1+json"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
@@ -37,10 +42,14 @@ class Registry:
             pytest.skip(on_purpose("containerd 2.x asks for TLS even on loopback"))
         self._folder = folder
         self._blobs: dict[str, bytes] = {}
+        self._indexes: set[str] = set()
         self._tags: dict[tuple[str, str], str] = {}
         self._passwords: dict[str, dict[str, str]] = {}
         self._fetched: list[tuple[str, str]] = []
         self._own = secrets.token_bytes(8)
+        self._free = threading.Event()
+        self._free.set()
+        self._held_after = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, name="registry", daemon=True)
 
@@ -53,12 +62,12 @@ class Registry:
         """The image's full name."""
         return f"{self.host}/{repository}:{tag}"
 
-    def add(self, repository: str, tag: str, *, marker: str) -> str:
-        """An image, which replaces another of that tag; gives the digest of its manifest. No two registries have the
-        same: a runtime does not fetch again what it got from another."""
+    def add(self, repository: str, tag: str, *, marker: str, filler: int = 0) -> str:
+        """An image with so many bytes of filler, which replaces another of that tag; gives the digest of its manifest.
+        No two registries have the same: a runtime does not fetch again what it got from another."""
         script = images_script()
         archive = self._folder / "pushed.tar"
-        files = {"marker": marker.encode(), "registry": self._own}
+        files = {"marker": marker.encode(), "registry": self._own, "filler": secrets.token_bytes(filler)}
         script.write_archive(archive, [script.BuiltImage(names=(self.name(repository, tag),), files=files)])
         with tarfile.open(archive) as packed:
             files = {member.name: reader.read() for member in packed if (reader := packed.extractfile(member))}
@@ -67,9 +76,28 @@ class Registry:
         self._tags[repository, tag] = digest
         return digest
 
+    def add_index(self, repository: str, tag: str, *, architecture: str) -> None:
+        """From now on the tag is an index with that image for this architecture alone."""
+        digest = self._tags[repository, tag]
+        image = {"mediaType": _MANIFEST, "digest": digest, "size": len(self._blobs[digest])}
+        entry = {**image, "platform": {"architecture": architecture, "os": "linux"}}
+        index = json.dumps({"schemaVersion": 2, "mediaType": _INDEX, "manifests": [entry]}).encode()
+        made = f"sha256:{hashlib.sha256(index).hexdigest()}"
+        self._blobs[made], self._tags[repository, tag] = index, made
+        self._indexes.add(made)
+
     def protect(self, prefix: str, **passwords: str) -> None:
         """Repositories that begin so are only for these users."""
         self._passwords[prefix] = passwords
+
+    def hold(self, *, after: int) -> None:
+        """From now on bodies stop after so many bytes."""
+        self._held_after = after
+        self._free.clear()
+
+    def let_go(self) -> None:
+        """What was held goes on."""
+        self._free.set()
 
     def pulls(self, repository: str) -> list[str]:
         """Users that were given the manifest, in order."""
@@ -82,6 +110,7 @@ class Registry:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.let_go()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -109,9 +138,19 @@ class Registry:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if with_body:
-                    self.wfile.write(body)
+                    registry._send(self.wfile, body)
 
         return Handler
+
+    def _send(self, wire: BufferedIOBase, body: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            if self._free.is_set() or len(body) <= self._held_after:
+                wire.write(body)
+                return
+            wire.write(body[: self._held_after])
+            wire.flush()
+            self._free.wait()
+            wire.write(body[self._held_after :])
 
     def _look_up(self, path: str, authorization: str, with_body: bool) -> tuple[HTTPStatus, dict[str, str], bytes]:
         parts = path.partition("?")[0].removeprefix("/v2/").split("/")
@@ -132,7 +171,8 @@ class Registry:
         if kind == "manifests":
             if with_body:
                 self._fetched.append((repository, user))
-            return HTTPStatus.OK, {"Content-Type": _MANIFEST, "Docker-Content-Digest": digest}, self._blobs[digest]
+            media_type = _INDEX if digest in self._indexes else _MANIFEST
+            return HTTPStatus.OK, {"Content-Type": media_type, "Docker-Content-Digest": digest}, self._blobs[digest]
         return HTTPStatus.OK, {"Content-Type": "application/octet-stream"}, self._blobs[digest]
 
     def _user(self, repository: str, authorization: str) -> str | None:

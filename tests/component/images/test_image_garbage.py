@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.concurrency.clock import LoopClock
@@ -226,3 +227,14 @@ async def test_nothing_goes_while_it_is_not_known_what_sandboxes_are_made_of() -
     with pytest.raises(RuntimeRejected):
         await node.collector.collect()
     assert len(node.left()) == 3
+
+
+@pytest.mark.parametrize(("by_handler", "told"), [(True, 1), (False, 0)])
+async def test_an_image_without_an_id_is_left_alone(by_handler: bool, told: int) -> None:
+    node = Node(others=550, by_handler=by_handler)
+    broken = replace(node.runtime.add_image("r.example/broken:1", size=100), id="", runtime_handler="runc")
+    node.runtime.images["r.example/broken:1"] = broken
+    await node.collector.collect()
+    assert "broken" in node.left()
+    text = "ImageID is not valid, skipping, image: ,runc"
+    assert node.events.count(("Warning", "InvalidImageID", text)) == told

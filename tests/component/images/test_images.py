@@ -21,6 +21,7 @@ from glasslet.runtime.images import ImageManager, ImageProblem, PullPolicy
 from glasslet.runtime.model import Image
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
+from tests.fakes.content import silent_watch
 from tests.fakes.programs import Pull
 from tests.fakes.runtime import FakeRuntime
 
@@ -44,6 +45,7 @@ class Node:
             recorder=self.record,
             events=self._event,
             clock=LoopClock(),
+            watch=silent_watch(self.record, self._event, LoopClock()),
             policy=PullPolicy(**policy),
             metrics=self,
         )
@@ -222,6 +224,19 @@ async def test_every_credential_is_tried_and_all_errors_are_named() -> None:
     assert [auth for _, auth in node.runtime.pulled_with] == [one, two]
     assert isinstance(problem, ImageProblem)
     assert "s3cret" not in repr((problem, node.events))
+
+
+async def test_of_very_many_credentials_a_hundred_are_tried_and_the_record_says_so() -> None:
+    node = Node()
+    node.runtime.pulls[JOB] = Pull(error="denied")
+    auths = tuple(RegistryAuth(username=f"user-{number}", password="s3cret") for number in range(20_000))
+    with working_for(PodRef("default", "web", "uid-web")):  # type: ignore[arg-type]
+        assert isinstance(await node.ensure(JOB, auths=auths), ImageProblem)
+    assert [auth for _, auth in node.runtime.pulled_with] == list(auths[:100])
+    record = node.record.of("uid-web")
+    assert record is not None
+    (said,) = [e for e in record.events if isinstance(e, Decided) and e.what == "only the first credentials are tried"]
+    assert dict(said.inputs) == {"fit": "20000", "tried": "100"}
 
 
 async def test_without_credentials_the_pull_is_anonymous() -> None:

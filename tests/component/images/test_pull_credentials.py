@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 from glasslet.concurrency.clock import LoopClock
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
+from glasslet.runtime.images.keyring import Keyring
 from glasslet.runtime.images.keyring_files import NodeKeyring, credential_paths
 from glasslet.runtime.images.keyring_secrets import PullCredentials
+from glasslet.runtime.protocols import RegistryAuth
 from tests.builders.objects import secret, with_data
 from tests.builders.podspec import pod_of
 from tests.fakes.api_server import FakeAPIServer
@@ -145,3 +148,21 @@ async def test_first_readable_file_wins_and_is_kept_for_five_minutes(tmp_path: P
     assert await node.users() == ["second"]
     await asyncio.sleep(2)
     assert await node.users() == ["first"]
+
+
+async def test_secrets_with_very_many_patterns_are_searched_off_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 30,000 patterns took a second of the event loop, and up to seven where they are long.
+    searched_in: set[int] = set()
+    search = Keyring.matching
+
+    def noted(keyring: Keyring, repository: str) -> tuple[RegistryAuth, ...]:
+        if keyring.entries:
+            searched_in.add(threading.get_ident())
+        return search(keyring, repository)
+
+    monkeypatch.setattr(Keyring, "matching", noted)
+    node = Node()
+    node.server.put("secrets", pull_secret("many", config(**{f"*{n}_example": "ann" for n in range(3000)})))
+    node.server.put("secrets", pull_secret("own", config(registry_example="bob")))
+    assert await node.users("many", "own") == ["bob"]
+    assert searched_in.isdisjoint({threading.get_ident()})

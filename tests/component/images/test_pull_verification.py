@@ -18,6 +18,7 @@ from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.verification import PullVerification, VerificationPolicy
 from glasslet.runtime.model import Image
 from glasslet.runtime.protocols import AuthSource, RegistryAuth
+from tests.fakes.content import silent_watch
 from tests.fakes.programs import Pull
 from tests.fakes.runtime import FakeRuntime
 
@@ -54,6 +55,7 @@ class Node:
             recorder=Record(clock=LoopClock()),
             events=lambda pod, kind, reason, message, path: self.events.append(message),
             clock=LoopClock(),
+            watch=silent_watch(Record(), lambda *_: None, LoopClock()),
             verification=self.verification,
         )
 

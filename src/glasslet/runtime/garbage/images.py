@@ -169,6 +169,11 @@ class ImageCollector:
         images = await self._images.list_images()
         if not self._limits.by_handler:
             images = without_handlers(images)
+        for image in images:
+            if not image.id and self._limits.by_handler:
+                text = f"ImageID is not valid, skipping, image: {image_key(image)}"
+                self._events("Warning", "InvalidImageID", text)
+        images = tuple(image for image in images if image.id)
         # Not known is not "" here: without an answer nothing may go.
         named = [*self._in_use.names(), await self._in_use.sandbox_image()]
         return self._history.look(images, self._used(images, named), self._clock.now())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from glasslet.api.configdata import Secret
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.kubeapi.errors import APIError
 from glasslet.runtime.images.keyring import BadKeyring, Keyring, keyring_of, parse_config_json, parse_dockercfg
 from glasslet.runtime.images.reference import InvalidImageName, parse_image_name
@@ -19,6 +20,10 @@ _FORMS = {
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson", parse_config_json),
     "kubernetes.io/dockercfg": (".dockercfg", parse_dockercfg),
 }
+
+
+_AT_ONCE = 64 * 1024
+"""Bytes of Secrets that are searched on the event loop. A pod can name Secrets with tens of thousands of patterns."""
 
 
 class Secrets(Protocol):
@@ -47,6 +52,7 @@ class PullCredentials:
         self._secrets = secrets
         self._node = node
         self._events = events
+        self._threads = OwnThreads("pull Secrets", limit=2)
 
     async def matching(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         """All that fit, in the order of the tries; none means an anonymous pull. A Secret that cannot be read is an
@@ -55,37 +61,60 @@ class PullCredentials:
             repository = parse_image_name(image).repository
         except InvalidImageName:
             return ()
-        own = await self._pod_keyring(pod) if pod.spec.image_pull_secrets else Keyring()
-        return (*own.matching(repository), *self._node.current().matching(repository))
+        own = await self._of_pod(pod, repository) if pod.spec.image_pull_secrets else ()
+        return (*own, *self._node.current().matching(repository))
 
-    async def _pod_keyring(self, pod: Pod) -> Keyring:
-        configs: list[Mapping[str, RegistryAuth]] = []
+    async def _of_pod(self, pod: Pod, repository: str) -> tuple[RegistryAuth, ...]:
+        secrets: list[tuple[str, Secret]] = []
         missing: list[str] = []
         unreadable: list[str] = []
         for name in (reference.name for reference in pod.spec.image_pull_secrets if reference.name):
+            if self._secrets is None:
+                unreadable.append(f"{name}: needs an API server, and this agent runs without one")
+                continue
             try:
-                configs.append(await self._config(pod.metadata.namespace, name))
+                secrets.append((name, await self._secrets.secret(pod.metadata.namespace, name)))
             except APIError:
                 missing.append(name)
-            except BadKeyring as problem:
-                unreadable.append(f"{name}: {problem}")
+        if sum(len(_content(secret)) for _, secret in secrets) <= _AT_ONCE:
+            found, damaged = _search(secrets, repository)
+        else:
+            found, damaged = await self._threads.run(_search, secrets, repository)
+        unreadable += damaged
         if missing:
             self._tell(pod, f"Unable to retrieve some image pull secrets ({', '.join(missing)})")
         if unreadable:
             self._tell(pod, f"Unable to read some image pull secrets ({', '.join(unreadable)})")
-        return keyring_of(configs)
-
-    async def _config(self, namespace: str, name: str) -> Mapping[str, RegistryAuth]:
-        if self._secrets is None:
-            raise BadKeyring("needs an API server, and this agent runs without one")
-        secret = await self._secrets.secret(namespace, name)
-        key, parse = _FORMS.get(secret.type, ("", parse_config_json))
-        data = secret.data.get(key, b"")
-        # Secrets of other types are no credentials: as upstream, nothing is said about them.
-        meta = secret.metadata
-        source = AuthSource(kind="Secret", uid=meta.uid, namespace=meta.namespace, name=meta.name)
-        return {place: replace(auth, source=source) for place, auth in (parse(data) if data else {}).items()}
+        return found
 
     def _tell(self, pod: Pod, what: str) -> None:
         message = f"{what}; attempting to pull the image may not succeed."
         self._events(pod_ref(pod), "Warning", "FailedToRetrieveImagePullSecret", message)
+
+
+def _search(secrets: Iterable[tuple[str, Secret]], repository: str) -> tuple[tuple[RegistryAuth, ...], list[str]]:
+    """The credentials that fit, and the Secrets that cannot be read, each with the reason."""
+    configs: list[Mapping[str, RegistryAuth]] = []
+    unreadable: list[str] = []
+    for name, secret in secrets:
+        try:
+            configs.append(_config(secret))
+        except BadKeyring as problem:
+            unreadable.append(f"{name}: {problem}")
+    return keyring_of(configs).matching(repository), unreadable
+
+
+def _content(secret: Secret) -> bytes:
+    # Secrets of other types are no credentials: as upstream, nothing is said about them.
+    form = _FORMS.get(secret.type)
+    return secret.data.get(form[0], b"") if form is not None else b""
+
+
+def _config(secret: Secret) -> Mapping[str, RegistryAuth]:
+    data = _content(secret)
+    if not data:
+        return {}
+    _, parse = _FORMS[secret.type]
+    meta = secret.metadata
+    source = AuthSource(kind="Secret", uid=meta.uid, namespace=meta.namespace, name=meta.name)
+    return {place: replace(auth, source=source) for place, auth in parse(data).items()}

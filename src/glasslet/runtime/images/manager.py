@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from glasslet.api.container import Container, EphemeralContainer
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.record.recorder import Recorder
+from glasslet.record.way import CRI, NO_STOPS, PodHolder
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.images.back_off import INITIAL, MAXIMUM, PullBackOff
 from glasslet.runtime.images.outcomes import ImageProblem, ImageReason, error_words, pull_problem, size_bucket
-from glasslet.runtime.images.puller import Pulled, Puller, PullFailed, PullRequest
+from glasslet.runtime.images.progress_watch import PullEvents, PullFollower, PullView, PullWatch
+from glasslet.runtime.images.puller import MOST_CREDENTIALS, Pulled, Puller, PullFailed, PullRequest
 from glasslet.runtime.images.queue import PullQueue
 from glasslet.runtime.images.reference import InvalidImageName, default_pull_policy, with_default_tag
 from glasslet.runtime.images.verification import IntentNotRecorded, PullVerification
@@ -31,13 +34,6 @@ logger = logging.getLogger(__name__)
 
 AskPlugins = Callable[[], Awaitable[Sequence[RegistryAuth]]]
 """Gives the credentials of credential provider plugins; may take a while."""
-
-
-class PullEvents(Protocol):
-    """Where API events about a pod go."""
-
-    def __call__(self, pod: PodRef, kind: str, reason: str, message: str, field_path: str, /) -> None:
-        """`kind` is Normal or Warning; `field_path` names the container (`spec.containers{main}`). Never blocks."""
 
 
 class PullMetrics(Protocol):
@@ -78,15 +74,19 @@ class ImageManager:
         recorder: Recorder,
         events: PullEvents,
         clock: Clock,
+        watch: PullWatch,
         policy: PullPolicy | None = None,
         metrics: PullMetrics | None = None,
         verification: PullVerification | None = None,
+        stops: PodHolder = NO_STOPS,
     ) -> None:
         policy = policy or PullPolicy()
+        self._stops = stops
         self._images = images
         self._recorder = recorder
         self._events = events
         self._clock = clock
+        self._watch = watch
         self._metrics = metrics
         self._verification = verification
         self._by_handler = policy.by_handler
@@ -97,7 +97,12 @@ class ImageManager:
             throttle=TokenBucket(rate=policy.registry_pull_qps, burst=policy.registry_burst),
             recorder=recorder,
             clock=clock,
+            watch=watch,
         )
+
+    def pulls(self, uid: PodUID) -> Mapping[str, PullView]:
+        """The pulls that the pod's containers wait for, by container."""
+        return self._watch.views(uid, self._puller.ahead)
 
     async def ensure(
         self,
@@ -181,19 +186,35 @@ class ImageManager:
             return ImageProblem(reason=ImageReason.BACK_OFF, message=f"{message}: {held.error}", retry_at=held.until)
         self._tell(asked, "Normal", "Pulling", f'Pulling image "{written}"')
         auths = await asked.all_auths()
+        if len(auths) > MOST_CREDENTIALS:
+            self._recorder.decided(
+                "only the first credentials are tried", container=name, fit=len(auths), tried=MOST_CREDENTIALS
+            )
+            auths = auths[:MOST_CREDENTIALS]
         self._recorder.decided("Pulling", container=name, image=image, policy=policy, credentials=len(auths))
         request = PullRequest(image=image, auths=auths, sandbox=asked.sandbox, handler=asked.handler)
+        # Before the pull has a place in the queue or others wait for it: only this pod is held.
+        if await self._hold(request, name):
+            began = self._clock.monotonic()
         try:
-            outcome = await self._pull_noted(written, request)
+            with self._watch.following(PullFollower(asked.ref, name, asked.field_path, image)):
+                outcome = await self._pull_noted(written, request)
         except IntentNotRecorded as error:
             told = f'Failed to record image pull intent for container image "{written}": {error}'
             return ImageProblem(reason=str(error), message=told)
         now = self._clock.monotonic()
+        await self._hold(request, name, after=True)
         if isinstance(outcome, PullFailed):
             return self._failed(asked, outcome, now)
         self._pulled(asked, outcome, now - began)
         self._back_off.forget_stale(now)
         return outcome.image
+
+    async def _hold(self, request: PullRequest, container: str, *, after: bool = False) -> bool:
+        if not self._stops.armed:
+            return False
+        facts = {"request": {"image": request.image, "credentials": len(request.auths)}}
+        return await self._stops.at(f"{CRI}PullImage", container=container, after=after, facts=lambda: facts)
 
     async def _pull_noted(self, written: str, request: PullRequest) -> Pulled | PullFailed:
         """Pulls; where rights are verified, records the credentials. Raises IntentNotRecorded."""

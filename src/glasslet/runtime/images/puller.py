@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,10 +13,14 @@ from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import ImagePullFailed, RuntimeCallError
+from glasslet.runtime.images.progress_watch import PullWatch
 from glasslet.runtime.images.queue import PullQueue
 from glasslet.runtime.model import Image
 from glasslet.runtime.protocols import ImageService, RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
+
+MOST_CREDENTIALS = 100
+"""Tries for one pull: each is a request to the registry, and a pod's Secrets can hold tens of thousands."""
 
 
 class PullRequest(Struct, frozen=True, kw_only=True):
@@ -51,14 +56,26 @@ class Puller:
     """
 
     def __init__(
-        self, *, images: ImageService, queue: PullQueue, throttle: TokenBucket, recorder: Recorder, clock: Clock
+        self,
+        *,
+        images: ImageService,
+        queue: PullQueue,
+        throttle: TokenBucket,
+        recorder: Recorder,
+        clock: Clock,
+        watch: PullWatch,
     ) -> None:
         self._images = images
         self._queue = queue
         self._throttle = throttle
         self._recorder = recorder
         self._clock = clock
+        self._watch = watch
         self._under_way: dict[tuple[object, ...], asyncio.Future[Pulled | PullFailed | None]] = {}
+
+    def ahead(self) -> Mapping[str, int]:
+        """For each image whose pull is queued: how many pulls come before it."""
+        return self._queue.ahead()
 
     async def pull(self, request: PullRequest) -> Pulled | PullFailed:
         """Pulls, or waits for an equal pull that is under way."""
@@ -78,8 +95,9 @@ class Puller:
         self._under_way[key] = done
         outcome = None
         try:
-            async with self._queue.turn():
-                outcome = await self._try_all(request)
+            async with self._queue.turn(request.image):
+                with self._watch.running(request.image):
+                    outcome = await self._try_all(request)
             return outcome
         finally:
             del self._under_way[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from glasslet.record.recorder import Recorder
@@ -25,25 +25,30 @@ class PullQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def ahead(self) -> Mapping[str, int]:
+        """For each image whose pull is queued: how many pulls run or come before it."""
+        return {ticket.image: self._busy + ticket.place - 1 for ticket in reversed(self._waiting)}
+
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """The body runs when it is this caller's turn; before, the wait shows the caller's place in the queue."""
+    async def turn(self, image: str = "") -> AsyncIterator[None]:
+        """The body runs when it is this caller's turn; before, the wait shows the caller's place in the queue.
+        `image`: what is pulled."""
         if self._limit is None:
             yield
             return
         if self._busy < self._limit and not self._waiting:
             self._busy += 1
         else:
-            await self._wait_for_turn()
+            await self._wait_for_turn(image)
         try:
             yield
         finally:
             self._busy -= 1
             self._advance()
 
-    async def _wait_for_turn(self) -> None:
+    async def _wait_for_turn(self, image: str) -> None:
         """Returns once the turn has been handed over; a caller that gives up leaves the queue."""
-        ticket = _Ticket()
+        ticket = _Ticket(image)
         self._waiting.append(ticket)
         ticket.place = len(self._waiting)
         try:
@@ -74,9 +79,10 @@ class PullQueue:
 
 
 class _Ticket:
-    __slots__ = ("called", "moved", "place", "shown")
+    __slots__ = ("called", "image", "moved", "place", "shown")
 
-    def __init__(self) -> None:
+    def __init__(self, image: str) -> None:
+        self.image = image
         self.called = False
         self.moved = asyncio.Event()
         self.place = 0
