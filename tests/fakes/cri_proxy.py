@@ -20,7 +20,7 @@ from typing import Any
 
 import grpc
 
-STREAMS = ("GetContainerEvents", "Subscribe")
+STREAMS = ("GetContainerEvents", "Subscribe", "List", "Read")
 LARGEST = 16 * 1024 * 1024
 OPTIONS = (
     ("grpc.default_authority", "localhost"),

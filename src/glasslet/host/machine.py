@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from glasslet.host.addresses import (
     default_routes,
     interface_addresses,
 )
+from glasslet.host.cgroups.discovery import has_unified, limits_swap
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -40,7 +42,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 def read_machine(root: str = "") -> Machine:
     """Reads the machine below `root` ("" for the real one). A fact that cannot be read is left at its default."""
     memory = _memory_info(_text(f"{root}/proc/meminfo"))
-    cgroup_v2 = os.path.exists(f"{root}/sys/fs/cgroup/cgroup.controllers")
+    cgroup_v2 = has_unified(root)
     return Machine(
         memory_capacity=memory.get("MemTotal", 0),
         swap_capacity=memory.get("SwapTotal", 0),
@@ -52,7 +54,7 @@ def read_machine(root: str = "") -> Machine:
         os_image=_os_image(_text(f"{root}/etc/os-release")),
         hugepage_sizes=_hugepage_sizes(_names(f"{root}/sys/kernel/mm/hugepages")),
         cgroup_v2=cgroup_v2,
-        swap_controller=_swap_controller(root, cgroup_v2),
+        swap_controller=limits_swap(root, unified=cgroup_v2),
         selinux=os.path.exists(f"{root}/sys/fs/selinux/enforce"),
         masked_paths=_thermal_throttles(root),
     )
@@ -148,14 +150,6 @@ def _size_name(kilobytes: int) -> str:
     return f"{kilobytes}{units[0]}"
 
 
-def _swap_controller(root: str, cgroup_v2: bool) -> bool:
-    if not cgroup_v2:
-        return os.path.exists(f"{root}/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes")
-    # The root cgroup has no swap file of its own: the agent's cgroup has one.
-    own = next((line[3:] for line in _text(f"{root}/proc/self/cgroup").split("\n") if line.startswith("0::")), "/")
-    return os.path.exists(f"{root}/sys/fs/cgroup{own}/memory.swap.max")
-
-
 def _thermal_throttles(root: str) -> tuple[str, ...]:
     cpus = "/sys/devices/system/cpu"
     numbers = sorted(int(m[1]) for name in _names(f"{root}{cpus}") if (m := re.fullmatch(r"cpu(\d+)", name)))
@@ -176,3 +170,11 @@ def _text(path: str) -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def boot_time(proc: str = "/proc") -> datetime | None:
+    """When the machine was started. None: not known."""
+    for line in _text(f"{proc}/stat").splitlines():
+        if line.startswith("btime ") and (seconds := line[6:].strip()).isdecimal():
+            return datetime.fromtimestamp(int(seconds), UTC)
+    return None

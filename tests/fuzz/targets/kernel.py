@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from glasslet.host import kernel_text
 from glasslet.host.addresses import default_routes
+from glasslet.host.cgroups import figures_v1 as cgroup_v1
+from glasslet.host.cgroups import figures_v2 as cgroup_v2
 from glasslet.host.files.env_files import EnvFileUnusable, parse_env_file
 from glasslet.host.machine import _count_cpus, _memory_info
 from glasslet.host.mounts.table import MountTable, MountTableUnreadable
 from glasslet.host.resolver import ResolverUnreadable, parse_resolver, resolver_limits
 from glasslet.host.user_ids import SubordinateIdsUnusable, parse_ids
-from glasslet.stats.cgroups import figures_v1 as cgroup_v1
-from glasslet.stats.cgroups import figures_v2 as cgroup_v2
-from glasslet.stats.cgroups import kernel_text
 from glasslet.stats.network import interfaces
 from tests.fuzz.engine import Target
 from tests.fuzz.targets.making import bytes_target
