@@ -97,7 +97,7 @@ class DeviceWorld:
 async def device_world(folder: Path) -> AsyncIterator[DeviceWorld]:
     """Runs it meanwhile. Another one on the same folder is the agent after a restart."""
     world = DeviceWorld(folder)
-    world.manager.load()
+    await world.manager.load()
     async with running({"plugins": world.offers.run, "registration": world.server.run}):
         await world.until(world.server.listening.is_set)
         yield world

@@ -32,7 +32,7 @@ from glasslet.devices.allocation_plan import (
     plan,
 )
 from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
-from glasslet.devices.checkpoint import encode
+from glasslet.devices.checkpoint import KnownDevices
 from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.devices.container_devices import container_devices
 from glasslet.devices.inventory import by_numa_node
@@ -92,18 +92,18 @@ class DeviceManager:
         """Calls `callback` soon after each change of the node's devices, once for changes that come together."""
         self._subscribers.append(callback)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Restores the checkpoint and makes plugins register again. Without its folder there are no device plugins, and
         a finding."""
         try:
             prepare_folder(self._file.folder)
-            self.load()
+            await self.load()
         except OSError as error:
             self._recorder.finding(f"folder of device plugins cannot be used: {error}")
 
-    def load(self) -> None:
+    async def load(self) -> None:
         """Restores the checkpoint. Raises OSError."""
-        if (known := self._file.read()) is not None:
+        if (known := await self._file.read()) is not None:
             self.allocations = DeviceAllocations(known.allocations)
             self._offers.expect(known.registered)
 
@@ -299,7 +299,7 @@ class DeviceManager:
 
     async def _save(self) -> str | None:
         """Writes the checkpoint. Returns None, or the problem."""
-        return await self._file.write(lambda: encode(self.allocations, self._offers.healthy()))
+        return await self._file.write(lambda: KnownDevices(tuple(self.allocations), self._offers.healthy()))
 
 
 def refusal(why: str) -> Rejected:

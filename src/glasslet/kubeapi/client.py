@@ -20,7 +20,8 @@ from glasslet.kubeapi.answers import Status, error_for
 from glasslet.kubeapi.connections import Connections, ServerConnector
 from glasslet.kubeapi.credentials import CredentialError, Credentials, Identity, tls_context
 from glasslet.kubeapi.decoding import UNDECODABLE, UndecodableObject, decode_object
-from glasslet.kubeapi.errors import APIError, Gone, NotDecoded, Unauthorized, Unavailable
+from glasslet.kubeapi.environment_proxy import proxy_parts
+from glasslet.kubeapi.errors import AnswerTooLarge, APIError, Gone, NotDecoded, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.protocols import ListPage, PatchType, WatchEvent, WatchKind
@@ -31,9 +32,15 @@ from glasslet.record.stations import WaitKind
 T = TypeVar("T")
 
 _PAGE = 500
+_PAGES = 10_000
+"""Pages of one list."""
 _REQUESTS = 32
 _TIMEOUT = 30.0
 _LINE_LIMIT = 32 * 1024 * 1024
+_ANSWER_LIMIT = 32 * 1024 * 1024
+"""Bytes of an answer that is one object. The API server takes none of more than some MiB."""
+_PAGE_LIMIT = 64 * 1024 * 1024
+"""Bytes of one page of a list."""
 
 
 class APIRequestMetrics(Protocol):
@@ -95,8 +102,10 @@ class HTTPAPIClient:
         user_agent: str,
         timeout: float = _TIMEOUT,
         resolver: AbstractResolver | None = None,
+        proxy: str = "",
     ) -> None:
         self._config = config
+        self._proxy, self._proxy_headers = proxy_parts(config.proxy_url or proxy)
         self._recorder = recorder
         self._clock = clock
         self._metrics = metrics
@@ -123,11 +132,19 @@ class HTTPAPIClient:
     async def list_pages(
         self, path: str, kind: type[T], *, query: Mapping[str, str] = {}
     ) -> AsyncIterator[ListPage[T]]:
-        """Lists in pages; only one page's JSON is in memory at a time."""
+        """Lists in pages; only one page's JSON is in memory at a time. Where objects are so large that a page would be
+        too long, it is asked for again with fewer objects."""
+        request = f"LIST {path}"
         wanted = {**query, "limit": str(_PAGE)}
+        tokens = set[str]()
         while True:
-            request = f"LIST {path}"
-            answer = _answer(request, await self._send(_Request("GET", path, wanted)), _List)
+            try:
+                data = await self._send(_Request("GET", path, wanted), most=_PAGE_LIMIT)
+            except AnswerTooLarge:
+                if not _ask_for_less(wanted):
+                    raise
+                continue
+            answer = _answer(request, data, _List)
             decoded = [decode_object(bytes(item), kind) for item in answer.items or ()]
             yield ListPage(
                 tuple(one for one in decoded if not isinstance(one, UndecodableObject)),
@@ -136,6 +153,9 @@ class HTTPAPIClient:
             )
             if not answer.metadata.continue_:
                 return
+            if answer.metadata.continue_ in tokens or len(tokens) == _PAGES:
+                raise Unavailable(request, f"the list does not end: {len(tokens) + 1} pages, and a token for another")
+            tokens.add(answer.metadata.continue_)
             # The token names the version; the server refuses a request that names both.
             wanted.pop("resourceVersion", None)
             wanted["continue"] = answer.metadata.continue_
@@ -198,8 +218,10 @@ class HTTPAPIClient:
         _answer(str(request), data, dict[str, Raw])  # no object at all: the server's error, not the object's
         raise NotDecoded(str(request), found)
 
-    async def _send(self, request: _Request, *, urgent: bool = False, timeout: float | None = None) -> bytes:
-        """Sends one request and returns its whole answer."""
+    async def _send(
+        self, request: _Request, *, urgent: bool = False, timeout: float | None = None, most: int = _ANSWER_LIMIT
+    ) -> bytes:
+        """Sends one request and returns its whole answer of at most `most` bytes."""
         if not urgent:
             await self._take_turn(request)
         limits = aiohttp.ClientTimeout(total=timeout or self._timeout)
@@ -209,7 +231,7 @@ class HTTPAPIClient:
                 async with connections.used():
                     response = await self._open(connections, request, limits)
                     try:
-                        body = await response.read()
+                        body = await _read(str(request), response, most)
                         self._metrics.size(request.verb, self._host, len(request.body or b""), len(body))
                         return body
                     except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -257,7 +279,8 @@ class HTTPAPIClient:
                 headers=headers,
                 timeout=limits,
                 allow_redirects=False,
-                proxy=self._config.proxy_url or None,
+                proxy=self._proxy,
+                proxy_headers=self._proxy_headers,
                 server_hostname=self._config.tls_server_name or None,
             )
             code = str(response.status)
@@ -339,6 +362,31 @@ def _answer(request: str, data: bytes, kind: type[T]) -> T:
         return decode(data, kind)
     except UNDECODABLE as error:
         raise Unavailable(request, f"the answer cannot be read: {error}") from error
+
+
+def _ask_for_less(wanted: dict[str, str]) -> bool:
+    """Changes the query of a list whose answer was too long; False if it cannot ask for less."""
+    if wanted.pop("resourceVersion", None) is not None:
+        # From its cache the server answers the whole list, whatever the limit.
+        return True
+    limit = int(wanted["limit"])
+    wanted["limit"] = str(max(limit // 8, 1))
+    return limit > 1
+
+
+async def _read(request: str, response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The whole answer. Raises AnswerTooLarge, and what aiohttp raises."""
+    data = bytearray()
+    if (response.content_length or 0) <= most:
+        async for chunk in response.content.iter_any():
+            data += chunk
+            if len(data) > most:
+                break
+        else:
+            return bytes(data)
+    # The rest stays unread: this connection is of no more use.
+    response.close()
+    raise AnswerTooLarge(request, f"the answer is longer than {most} bytes")
 
 
 def _watch_silence(query: Mapping[str, str]) -> float:

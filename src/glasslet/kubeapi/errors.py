@@ -11,6 +11,7 @@ APIError               verb and path, HTTP code, the Status object's reason and 
 ├── Throttled          429: try again after `retry_after` seconds
 ├── NotDecoded         2xx: the request took effect, but the object in the answer cannot be decoded
 └── Unavailable        no connection, time-out, 5xx: try again later
+    └── AnswerTooLarge the answer is longer than the agent reads
 """
 
 from __future__ import annotations
@@ -75,3 +76,7 @@ class NotDecoded(APIError):
 
 class Unavailable(APIError):
     """The server cannot be reached or cannot answer now."""
+
+
+class AnswerTooLarge(Unavailable):
+    """The answer is longer than the agent reads."""

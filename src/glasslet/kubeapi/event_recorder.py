@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -51,6 +52,7 @@ class _Taken(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     message: str
     at: datetime
+    annotations: Mapping[str, str] = {}
 
 
 class EventRecorder:
@@ -64,11 +66,22 @@ class EventRecorder:
         self._warnings: deque[_Taken] = deque()
         self._others: deque[_Taken] = deque()
         self._arrived = asyncio.Event()
+        self._all_written = asyncio.Event()
+        self._all_written.set()
         self._written: dict[tuple[str, ...], str] = {}
         self._stamp = 0
         self.dropped = 0
 
-    def pod(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "") -> None:
+    def pod(
+        self,
+        pod: PodRef,
+        type_: str,
+        reason: str,
+        message: str,
+        field_path: str = "",
+        *,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         """An event of a pod; `field_path` names one of its containers (`spec.containers{main}`)."""
         self._take(
             ObjectReference(
@@ -80,13 +93,16 @@ class EventRecorder:
                 field_path=field_path,
             ),
             (type_, reason, message),
+            annotations or {},
         )
 
     def node(self, type_: str, reason: str, message: str) -> None:
         """An event of the node. Its `uid` is the node's name, as every tool expects from a kubelet."""
         self._take(ObjectReference(kind="Node", name=self._node, uid=self._node), (type_, reason, message))
 
-    def _take(self, subject: ObjectReference, words: tuple[str, str, str]) -> None:
+    def _take(
+        self, subject: ObjectReference, words: tuple[str, str, str], annotations: Mapping[str, str] | None = None
+    ) -> None:
         type_, reason, message = words
         where = f"{subject.kind}/{subject.namespace or '-'}/{subject.name}"
         level = logging.INFO if self._client is None else logging.DEBUG
@@ -97,7 +113,17 @@ class EventRecorder:
         if len(queue) >= _WAITING:
             self.dropped += 1
             return
-        queue.append(_Taken(subject=subject, type=type_, reason=reason, message=message, at=self._clock.now()))
+        queue.append(
+            _Taken(
+                subject=subject,
+                type=type_,
+                reason=reason,
+                message=message,
+                at=self._clock.now(),
+                annotations=annotations or {},
+            )
+        )
+        self._all_written.clear()
         self._arrived.set()
 
     async def run(self) -> None:
@@ -111,8 +137,15 @@ class EventRecorder:
                 await self._tell(self._client, queue.popleft())
                 if self._others and not self._warnings:
                     await self._rest(self._clock.monotonic() - began)
+            self._all_written.set()
             self._arrived.clear()
             await self._arrived.wait()
+
+    async def written(self, *, within: float) -> None:
+        """Waits until all events are written, so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._all_written.wait()
 
     async def _rest(self, took: float) -> None:
         """Pauses after a normal event; a warning ends the pause."""
@@ -172,7 +205,9 @@ class EventRecorder:
         # Two can happen in the same microsecond; their names must differ.
         self._stamp = max(self._stamp + 1, int(at.timestamp() * 1e9))
         return Event(
-            metadata=ObjectMeta(name=f"{subject.name}.{self._stamp:x}", namespace=namespace),
+            metadata=ObjectMeta(
+                name=f"{subject.name}.{self._stamp:x}", namespace=namespace, annotations=dict(taken.annotations)
+            ),
             involved_object=subject,
             type=taken.type,
             reason=taken.reason,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod, PodSpec
 from glasslet.api.quantity import ZERO
+from glasslet.host.cgroups.kernel_amounts import page_size
 from glasslet.podspec.pod_level import pod_level_limit, pod_limits, pod_requests
 from glasslet.podspec.qos import qos_class
-from glasslet.resources.kernel_amounts import page_size
 from glasslet.resources.pod_limits import PodDemand
 
 

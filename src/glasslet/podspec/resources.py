@@ -9,6 +9,7 @@ from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import ZERO, Quantity
 from glasslet.api.restarts import is_sidecar
+from glasslet.host.cgroups.kernel_amounts import cpu_quota, cpu_shares, page_size, page_size_name
 from glasslet.podspec.pod_level import (
     container_requests,
     has_pod_level,
@@ -19,7 +20,6 @@ from glasslet.podspec.pod_level import (
 )
 from glasslet.podspec.qos import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, is_node_critical, qos_class
 from glasslet.podspec.request import NodeFacts
-from glasslet.resources.kernel_amounts import cpu_quota, cpu_shares, page_size, page_size_name
 from glasslet.runtime.spec import Resources
 
 OOM_GUARANTEED = -997

@@ -31,10 +31,11 @@ class ProbeKind(StrEnum):
 
 def in_words(kind: ProbeKind, probe: Probe) -> str:
     """The probe's name: `readiness http :8080/ready`."""
-    return f"{kind.value.lower()} {_handler(probe)}"
+    return f"{kind.value.lower()} {target_in_words(probe)}"
 
 
-def _handler(probe: Probe) -> str:
+def target_in_words(probe: Probe) -> str:
+    """The handler and its target: `http :8080/ready`."""
     if probe.http_get is not None:
         action = probe.http_get
         # Without the query: there may be a token in it.

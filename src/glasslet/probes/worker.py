@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from glasslet.api.pod_ref import PodRef
@@ -27,6 +28,7 @@ from glasslet.probes.tally import ProbeTally, count, threshold
 from glasslet.probes.wanted import ProbeTarget, Wanted
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.stations import Station, WaitKind
+from glasslet.record.way import NO_STOPS, PodHolder
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class ProbeReport:
     events: ProbeEvents
     metrics: Figures
     clock: Clock
+    stops: PodHolder = NO_STOPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +199,18 @@ class ProbeWorker:
     # -- one probe -----------------------------------------------------------------------------------------------------
 
     async def _run_probe(self, late: float) -> None:
+        if self._report.stops.armed:
+            await self._report.stops.at(Station.PROBES, facts=self._facts)
+            if not self._may_probe():
+                return
         target, began = self._target, self._clock.now()
         assert target.instance is not None
         subject = ProbeSubject(container=self._container, instance=target.instance, host=target.host)
         with self._report.recorder.wait(WaitKind.PROBE, on=f"{self._name} to answer"):
             tried = await self._services.probing(self._probe, subject)
+        if self._report.stops.armed:
+            facts = partial(self._facts, tried)
+            await self._report.stops.at(Station.PROBES, after=True, facts=facts)
         answer = tried.answer
         passed = answer.verdict in (ProbeVerdict.SUCCESS, ProbeVerdict.WARNING)
         self._services.results.add(
@@ -227,6 +237,13 @@ class ProbeWorker:
                 self.kind.value, self.ref, self._container.name, successful=passed, seconds=tried.total
             )
             self._take(target, tried, passed=passed)
+
+    def _facts(self, tried: Tried | None = None) -> dict[str, object]:
+        """The probe, for a pod that is held here, and its answer."""
+        probe: dict[str, object] = {"kind": self.kind.value.lower(), "name": self._name, "spec": self._probe}
+        if tried is not None:
+            probe |= {"verdict": tried.answer.verdict.value, "note": tried.answer.brief[:SHOWN]}
+        return {"probe": probe}
 
     def _send_event(self, tried: Tried) -> None:
         answer, kind = tried.answer, self.kind.value

@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from glasslet.glass.stops.handlers import ALL_VERBS, CLIENT
 from glasslet.server import responses
 from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
-from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below
-from glasslet.server.access.users import ANONYMOUS, RequestCredentials
+from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below, subresources
+from glasslet.server.access.users import ANONYMOUS, RequestCredentials, User
 from glasslet.server.routing import Redirect, Refusal, RouteGroup, RouteTable
 from glasslet.server.transport.guard import ConnectionGuard, ServerConnections
 from glasslet.server.transport.places import source_of
@@ -41,6 +42,19 @@ class Access:
 
     authentication: AuthenticationChain
     authorization: RequestAuthorizer
+
+
+class AuthorizedClient:
+    """The client of a request, for handlers below /glass."""
+
+    def __init__(self, user: User, authorization: RequestAuthorizer) -> None:
+        self.name = user.name
+        self._user = user
+        self._authorization = authorization
+
+    async def verbs(self) -> tuple[str, ...]:
+        """The verbs on `nodes/glass` that it holds."""
+        return tuple([verb for verb in ALL_VERBS if await self._authorization.may(self._user, verb, "glass")])
 
 
 class RequestPipeline:
@@ -146,7 +160,8 @@ class RequestPipeline:
         match await access.authorization.check(user, request.method, path):
             case None:
                 if user.name != ANONYMOUS.name:
-                    guard.authorized()
+                    guard.authorized(by_proxy_alone=subresources(path) == ("proxy",))
+                CLIENT.set(AuthorizedClient(user, access.authorization))
                 return None
             case Denied(status, body):
                 log.info("Request denied", extra={"user": user.name, "method": request.method, "path": path})

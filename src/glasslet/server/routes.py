@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -11,13 +11,15 @@ from glasslet.server import responses
 from glasslet.server.handlers.checkpoint import add_checkpoint
 from glasslet.server.handlers.configz import add_configz
 from glasslet.server.handlers.container_logs import add_container_logs
-from glasslet.server.handlers.debug import add_debug_flags, add_profiling
+from glasslet.server.handlers.debug import add_debug_flags
 from glasslet.server.handlers.health import add_health
 from glasslet.server.handlers.metrics import add_metrics, add_slis
 from glasslet.server.handlers.pods import add_pods, add_running_pods
+from glasslet.server.handlers.profiling import add_profiling
 from glasslet.server.handlers.stats import add_stats
 from glasslet.server.handlers.streams import add_streams
 from glasslet.server.handlers.system_logs import SYSTEM_LOGS, add_system_logs
+from glasslet.server.handlers.zpages import add_flagz, add_statusz
 from glasslet.server.protocols import (
     CheckpointSource,
     ConfigZ,
@@ -35,13 +37,16 @@ _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpo
 
 @dataclass(frozen=True, slots=True)
 class RouteSwitches:
-    """Configuration fields of the same names, and feature gate PodLogsQuerySplitStreams."""
+    """Configuration fields of the same names, and feature gates PodLogsQuerySplitStreams, ComponentStatusz and
+    ComponentFlagz."""
 
     enable_debugging_handlers: bool = True
     enable_system_log_handler: bool = True
     enable_profiling_handler: bool = True
     enable_debug_flags_handler: bool = True
     split_streams: bool = False
+    statusz: bool = False
+    flagz: bool = False
     system_logs: str = SYSTEM_LOGS
 
 
@@ -59,6 +64,8 @@ class Sources:
     stats: StatsSource | None = None
     checkpoints: CheckpointSource | None = None
     set_verbosity: Callable[[int], None] = field(default=lambda _: None)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """The command line: value by flag."""
 
 
 def read_only_routes(sources: Sources) -> RouteTable:
@@ -86,6 +93,10 @@ def https_routes(sources: Sources, switches: RouteSwitches) -> RouteTable:
         add_streams(routes, sources.pods, sources.streams)
     add_container_logs(routes, sources.pods, sources.logs, split_streams=switches.split_streams)
     add_configz(routes, sources.configz)
+    if switches.statusz:
+        add_statusz(routes, started=sources.metrics.started)
+    if switches.flagz:
+        add_flagz(routes, sources.flags)
     if sources.checkpoints is not None:
         add_checkpoint(routes, sources.pods, sources.checkpoints)
     add_running_pods(routes, sources.pods)
@@ -102,6 +113,13 @@ def metric_buckets(*, read_only: bool, debugging_handlers: bool) -> frozenset[st
         names |= {"run", "exec", "attach", "portForward", "containerLogs", "runningpods", "logs"}
         names |= {"configz", "checkpoint", "debug"} if debugging_handlers else {"pprof"}
     return frozenset(names)
+
+
+def zpages(switches: RouteSwitches) -> frozenset[str]:
+    """Further values of that label, by gates."""
+    if not switches.enable_debugging_handlers:
+        return frozenset()
+    return frozenset(name for name in ("statusz", "flagz") if getattr(switches, name))
 
 
 async def _debugging_disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:

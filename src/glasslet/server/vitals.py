@@ -32,18 +32,22 @@ class Vitals:
 
 
 class Startup:
-    """Moves from `starting` over any number of reasons to finished. A later failure can take it back."""
+    """Moves from `starting` over any number of reasons to finished. A later failure can take it back. `changed` gets
+    each new reason, None once the agent is up."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[str | None], None] = lambda _: None) -> None:
         self._reason: str | None = "the kubelet is starting"
+        self._changed = changed
 
     def waiting_for(self, what: str) -> None:
         """Names the present wait of the start (`waiting for the container runtime at /run/x.sock`)."""
         self._reason = what
+        self._changed(what)
 
     def finished(self) -> None:
         """The agent is up."""
         self._reason = None
+        self._changed(None)
 
     def check(self) -> HealthCheck:
         """The check `startup`."""

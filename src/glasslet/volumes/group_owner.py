@@ -40,10 +40,13 @@ class GroupOwner:
         if context is None or group is None:
             return
         done = 0
+        left = False
 
         def passed(count: int) -> None:
             nonlocal done
             done += count
+            if left:
+                raise _CallerLeft
 
         def work() -> None:
             if context.fs_group_change_policy != "OnRootMismatch" or not belongs_to_group(path, group):
@@ -52,7 +55,11 @@ class GroupOwner:
         with _Reports(partial(self._report, pod, path), lambda: done):
             # No limit: a walk that starts again after each try would never end.
             on, key = f"volume {name}: set fsGroup", volume_key(pod.metadata.uid, name)
-            await self._threads.run(work, on=on, key=key, within=_ANY_TIME, place=REMOTE)
+            try:
+                await self._threads.run(work, on=on, key=key, within=_ANY_TIME, place=REMOTE)
+            finally:
+                # The walk of a pod that is deleted meanwhile ends soon: the removal of the volume waits for it.
+                left = True
 
     def _report(self, pod: Pod, path: str, done: int | None) -> None:
         uid = pod.metadata.uid
@@ -64,6 +71,10 @@ class GroupOwner:
             else f"Setting volume ownership for {shown}, processed {done} files."
         )
         self._emit(pod_ref(pod), "Warning", "VolumePermissionChangeInProgress", text)
+
+
+class _CallerLeft(Exception):
+    """Ends a walk without a caller."""
 
 
 class _Reports:

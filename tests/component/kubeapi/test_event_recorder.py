@@ -161,3 +161,21 @@ async def test_an_event_that_goes_to_no_server_is_logged_for_everybody(
     with caplog.at_level("DEBUG"):
         recorder.pod(WEB, "Normal", "Started", "Started container main")
     assert [record.levelname for record in caplog.records if record.message == "event"] == [level]
+
+
+async def test_an_agent_that_ends_waits_for_its_last_event_but_not_for_ever() -> None:
+    loop, server = asyncio.get_running_loop(), Server(seconds=0.5)
+    recorder = EventRecorder(node="n1", clock=LoopClock(), client=server)  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(recorder.run())
+        await recorder.written(within=2)
+        assert loop.time() == 0
+        recorder.node("Warning", "KubeletSetupFailed", "no cgroups")
+        await recorder.written(within=2)
+        assert len(server.events) == 1
+        server.down_until = 100
+        recorder.node("Warning", "KubeletSetupFailed", "again")
+        before = loop.time()
+        await recorder.written(within=2)
+        assert loop.time() == before + 2
+        task.cancel()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +16,7 @@ from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Connector, build_clients
 from glasslet.concurrency.clock import SystemClock
 from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.kubeapi import client as kubeapi_client
 from glasslet.kubeapi.client import HTTPAPIClient
 from glasslet.kubeapi.errors import Gone, NotFound, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
@@ -132,6 +135,68 @@ async def test_list_comes_in_pages() -> None:
     assert [item.metadata.name for page in pages for item in page.items] == ["a", "b"]
 
 
+def _list(*names: str, token: str = "") -> dict[str, object]:
+    return {"metadata": {"resourceVersion": "9", "continue": token}, "items": [pod(name) for name in names]}
+
+
+@pytest.mark.parametrize("tokens", [["same"], ["one", "two"]])
+async def test_list_whose_token_comes_again_is_an_error(tokens: list[str]) -> None:
+    asked = itertools.count()
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(_list("a", token=tokens[next(asked) % len(tokens)]))
+
+    async with server(handler) as (client, _):
+        with pytest.raises(Unavailable, match="does not end"):
+            async for _page in client.list_pages("/api/v1/pods", Pod):
+                pass
+    assert next(asked) == len(tokens) + 1
+
+
+@pytest.mark.parametrize("length_is_said", [True, False])
+async def test_answer_without_end_is_an_error_before_it_is_in_memory(length_is_said: bool) -> None:
+    sent = 0
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        if length_is_said:
+            response.content_length = 1 << 30
+        await response.prepare(request)
+        with contextlib.suppress(OSError):
+            while sent < 1 << 30:
+                await response.write(b" " * (1 << 20))
+                sent += 1 << 20
+        return response
+
+    async with server(handler) as (client, _):
+        with pytest.raises(Unavailable, match="longer than 33554432 bytes"):
+            await client.get("/api/v1/namespaces/default/pods/a", Pod)
+    assert sent < 64 << 20
+
+
+async def test_list_of_large_objects_is_asked_for_in_smaller_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubeapi_client, "_PAGE_LIMIT", 64 << 10)
+    asked: list[tuple[str | None, str]] = []
+    names = [f"pod-{number}" for number in range(20)]
+    large = {"huge": "x" * (8 << 10)}
+
+    async def handler(request: web.Request) -> web.Response:
+        version, limit = request.query.get("resourceVersion"), int(request.query["limit"])
+        asked.append((version, str(limit)))
+        start = int(request.query.get("continue", "0"))
+        # From its cache a server answers the whole list, whatever the limit.
+        end = len(names) if version == "0" else min(start + limit, len(names))
+        items = [{**pod(name), "metadata": {"name": name, "annotations": large}} for name in names[start:end]]
+        token = str(end) if end < len(names) else ""
+        return web.json_response({"metadata": {"resourceVersion": "9", "continue": token}, "items": items})
+
+    async with server(handler) as (client, _):
+        pages = [page async for page in client.list_pages("/api/v1/pods", Pod, query={"resourceVersion": "0"})]
+    assert [one.metadata.name for page in pages for one in page.items] == names
+    assert asked[:4] == [("0", "500"), (None, "500"), (None, "62"), (None, "7")]
+
+
 async def test_watch_line_may_come_in_pieces_and_be_long() -> None:
     event = json.dumps({"type": "ADDED", "object": {**pod("a"), "spec": {"hostname": "x" * 300_000}}}).encode() + b"\n"
 
@@ -183,11 +248,13 @@ async def test_nobody_listening_is_unavailable() -> None:
 async def test_reflector_sees_list_watch_and_relist_after_gone() -> None:
     """First list has a and b; the watch brings c and then expires; the second list has only c."""
     lists = 0
+    versions: list[str | None] = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
         nonlocal lists
         if "watch" not in request.query:
             lists += 1
+            versions.append(request.query.get("resourceVersion"))
             items = [pod("a"), pod("b")] if lists == 1 else [pod("c", 3)]
             return web.json_response({"metadata": {"resourceVersion": str(lists)}, "items": items})
         response = web.StreamResponse()
@@ -219,6 +286,8 @@ async def test_reflector_sees_list_watch_and_relist_after_gone() -> None:
         assert [p.metadata.name for p in reflector.all()] == ["c"]
         running.cancel()
     assert sorted(changes) == ["+a", "+b", "+c", "-a", "-b"]
+    # The first list comes from the server's cache; after a version that was too old the cache may be older still.
+    assert versions == ["0", None]
 
 
 async def test_any_number_of_watches_leaves_requests_free() -> None:

@@ -21,7 +21,13 @@ from tests.component.server_fixture import Running, access, serving
 
 MALLORY, CROWD = "127.0.0.66", [f"127.0.1.{number}" for number in range(1, 9)]
 LIMITS = ConnectionLimits(
-    connections=12, known_per_source=4, strangers=8, strangers_per_source=3, reserved=2, shutdown_seconds=0.1
+    connections=12,
+    known_per_source=4,
+    strangers=8,
+    strangers_per_source=3,
+    reserved=2,
+    familiar=1,
+    shutdown_seconds=0.1,
 )
 
 
@@ -145,6 +151,38 @@ async def test_api_server_finds_a_place_among_strangers_of_many_sources(
             await clients.open(source, 3)
         client = await running.client(client_context(authority, pair))
         assert (await client.ask("GET", "/pods")).status == 200
+
+
+@pytest.mark.parametrize(("path", "is_api_server"), [("/pods", False), ("/containerLogs/default/web/main", True)])
+async def test_only_a_certificate_with_the_right_to_proxy_makes_its_address_the_api_servers(
+    authority: Authority, tls: ServingTLS, tmp_path: Path, path: str, is_api_server: bool
+) -> None:
+    pair = authority.issue(tmp_path / "client", common_name="kube-apiserver")
+    async with serving(who=WHO, tls=tls, limits=LIMITS) as running, silent(running) as clients:
+        client = await running.client(client_context(authority, pair))
+        assert (await client.ask("GET", path)).status in (200, 404)
+        sockets = await clients.open("127.0.0.1", 4)
+        assert await is_closed(sockets[-1]) is not is_api_server
+
+
+async def test_client_that_scrapes_gets_in_behind_a_crowd_and_leaves_places_to_the_api_server(
+    authority: Authority, tls: ServingTLS, tmp_path: Path
+) -> None:
+    pair = authority.issue(tmp_path / "client", common_name="prometheus")
+    async with (
+        serving(who=WHO, tls=tls, limits=LIMITS, api_server=(MALLORY,)) as running,
+        silent(running) as clients,
+    ):
+        client = await running.client(client_context(authority, pair))
+        assert (await client.ask("GET", "/metrics")).status in (200, 404)
+        for source in CROWD:
+            await clients.open(source, 3)
+        second = await running.client(client_context(authority, pair))
+        assert (await second.ask("GET", "/metrics")).status in (200, 404)
+        sockets = await clients.open("127.0.0.1", 3)
+        assert await is_closed(sockets[-1])
+        (api_server,) = await clients.open(MALLORY, 1)
+        assert not await is_closed(api_server)
 
 
 async def test_known_connections_survive_a_crowd(authority: Authority, tls: ServingTLS, tmp_path: Path) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import os
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod
+from glasslet.server.handlers import system_logs
 from glasslet.server.routes import RouteSwitches
 from tests.component.server_fixture import serving
 from tests.fakes.server_sources import FakeNode, FakePods, pod
@@ -204,6 +212,48 @@ async def test_system_logs_list_folders_and_serve_ranges(tmp_path: Path) -> None
     assert (missing.status, missing.text) == (404, "404 page not found\n")
 
 
+async def test_system_logs_are_looked_up_off_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up_in: set[int] = set()
+    stat, scandir = os.stat, os.scandir
+
+    def noted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(path: Any, *args: Any, **options: Any) -> Any:
+            if str(path).startswith(str(tmp_path)):
+                looked_up_in.add(threading.get_ident())
+            return call(path, *args, **options)
+
+        return wrapper
+
+    monkeypatch.setattr(os, "stat", noted(stat))
+    monkeypatch.setattr(os, "scandir", noted(scandir))
+    (tmp_path / "a.log").write_text("0123456789")
+    async with serving(switches=RouteSwitches(system_logs=str(tmp_path))) as running:
+        client = await running.client()
+        assert (await client.ask("GET", "/logs/")).status == 200
+        assert (await client.ask("GET", "/logs/a.log")).status == 200
+    assert looked_up_in
+    assert threading.get_ident() not in looked_up_in
+
+
+async def test_folder_of_system_logs_that_hangs_holds_up_no_other_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system_logs, "SECONDS", 0.2)
+    go_on = threading.Event()
+
+    def hang(folder: str) -> bytes:
+        go_on.wait(20)
+        return b""
+
+    monkeypatch.setattr(system_logs, "listing", hang)
+    async with serving(switches=RouteSwitches(system_logs=str(tmp_path))) as running:
+        for _ in range(system_logs.READERS + 2):
+            answer = await (await running.client()).ask("GET", "/logs/")
+            assert (answer.status, answer.text) == (503, "the log folder did not answer within 0.2 s\n")
+            assert (await (await running.client()).ask("GET", "/pods")).status == 200
+        go_on.set()
+
+
 async def test_system_logs_cannot_be_left(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir()
@@ -242,9 +292,31 @@ async def test_goroutine_profile_names_the_agents_tasks() -> None:
         client = await running.client()
         tasks = await client.ask("GET", "/debug/pprof/goroutine?debug=2")
         bare = await client.ask("GET", "/debug/pprof/")
-        heap = await client.ask("GET", "/debug/pprof/heap")
+        block = await client.ask("GET", "/debug/pprof/block")
     assert "Stack for <Task" in tasks.text
-    assert (bare.status, heap.status) == (404, 404)
+    assert "Stack for thread MainThread" in tasks.text
+    assert (bare.status, block.status) == (404, 404)
+
+
+async def test_a_length_of_a_profile_that_is_none_is_refused() -> None:
+    async with serving() as running:
+        client = await running.client()
+        for text in ("-1", "many", "nan", "301"):
+            answer = await client.ask("GET", f"/debug/pprof/profile?seconds={text}")
+            assert (answer.status, answer.text) == (400, "seconds: want a number from 0 to 300\n")
+
+
+async def test_one_profile_of_a_length_at_a_time() -> None:
+    async with serving() as running:
+        first, second = await running.client(), await running.client()
+        long = asyncio.create_task(first.ask("GET", "/debug/pprof/profile?seconds=0.5"))
+        await asyncio.sleep(0.1)
+        refused = await second.ask("GET", "/debug/pprof/trace?seconds=0.1")
+        assert (await long).status == 200
+        again = await second.ask("GET", "/debug/pprof/trace?seconds=0.1")
+    assert refused.status == 500
+    assert "another profile" in refused.text
+    assert again.status == 200
 
 
 async def test_a_handler_that_fails_is_a_500_and_the_next_request_works() -> None:

@@ -16,6 +16,7 @@ from glasslet.api.pod_status import (
     ContainerStatus,
     PodStatus,
 )
+from glasslet.glass.page.source import PageSource
 from glasslet.glass.routes import network_routes
 from glasslet.server.access.users import Attributes
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
@@ -79,7 +80,7 @@ async def ask(
 
 async def over_network(agent: FakeAgent, method: str, path: str, *, debugging: bool = True) -> Answer:
     """One request as a client with all rights sends it."""
-    routes = network_routes(agent.source.functions(), agent.keeper, debugging=debugging)
+    routes = network_routes(agent.source.functions(), agent.keeper, PageSource(), debugging=debugging)
     body = json.dumps({"command": ["id"]}).encode() if method == "POST" else b""
     return await ask(method, path, everybody(), routes, debugging=debugging, body=body)
 
@@ -143,7 +144,7 @@ async def test_a_verdict_over_the_network_quotes_no_log_line(agent: FakeAgent, d
 
 
 @pytest.mark.parametrize(
-    "path", ["pods", "records", "pods/default/web", "pods/default/web/trace", "waits", "agent", "node/why"]
+    "path", ["pods", "records", "pods/default/web", "pods/default/web/trace", "waits", "agent", "node/why", "why"]
 )
 async def test_routes_that_only_read_are_served_without_debugging_handlers(agent: FakeAgent, path: str) -> None:
     assert (await over_network(agent, "GET", f"/glass/v1/{path}", debugging=False)).status == 200
@@ -154,3 +155,23 @@ async def test_tasks_with_their_stacks_are_a_debugging_handler(agent: FakeAgent)
     closed = await over_network(agent, "GET", "/glass/v1/tasks", debugging=False)
     assert closed.status == 405
     assert json.loads(closed.body)["field"] == "enableDebuggingHandlers"
+
+
+@pytest.mark.parametrize("path", ["/glass/", "/glass/page.js", "/glass/live?view=pods"])
+async def test_the_page_is_behind_the_kubelets_authentication(agent: FakeAgent, path: str) -> None:
+    routes = network_routes(agent.source.functions(), agent.keeper, PageSource(), debugging=True)
+    assert (await ask("GET", path, access(), routes)).status == 401
+
+
+async def test_the_page_comes_with_its_policy_over_the_network(agent: FakeAgent) -> None:
+    answer = await over_network(agent, "GET", "/glass/")
+    assert answer.status == 200
+    assert b"page.js" in answer.body
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+async def test_reading_the_page_needs_get_on_nodes_glass(agent: FakeAgent) -> None:
+    authorizer = RecordingAuthorizer()
+    routes = network_routes(agent.source.functions(), agent.keeper, PageSource(), debugging=True)
+    await ask("GET", "/glass/", access(anonymous=True, authorizer=authorizer), routes)
+    assert [(one.verb, one.subresource) for one in authorizer.asked] == [("get", "glass")]

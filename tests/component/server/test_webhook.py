@@ -261,6 +261,23 @@ async def test_tokens_that_the_server_cannot_judge_are_paid_for_as_well(judge: J
     assert judge.asked() <= 31
 
 
+@pytest.mark.parametrize("trouble", [Unavailable, Throttled])
+async def test_tokens_in_bulk_while_the_api_server_is_in_trouble_are_few_requests(
+    judge: Judge, trouble: type[APIError]
+) -> None:
+    judge.server.fail_next(trouble, times=100_000)
+
+    async def guesser(name: int) -> None:
+        for number in range(50):
+            with contextlib.suppress(ReviewError):
+                await judge.reviewer.review(f"guess-{name}-{number}", "192.0.2.66")
+
+    await asyncio.gather(*(guesser(name) for name in range(30)))
+    # webhook.py: 30 at once, one more each second; 5 tries
+    reviews = 30 + asyncio.get_running_loop().time()
+    assert judge.asked() <= 5 * (reviews + 1)
+
+
 async def test_guesses_of_one_source_hold_up_neither_others_nor_known_tokens(judge: Judge) -> None:
     assert await judge.reviewer.review("good", "192.0.2.66") == ALICE
     for number in range(100):
@@ -290,5 +307,5 @@ async def test_review_of_a_client_that_leaves_is_paid_for(judge: Judge) -> None:
         await asyncio.sleep(0.005)
         review.cancel()
         await asyncio.gather(review, return_exceptions=True)
-    # review_budget.py: 30 at once, one more each second
+    # webhook.py: 30 at once, one more each second
     assert judge.asked() == 30

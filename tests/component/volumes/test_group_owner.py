@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from glasslet.host.threads import HERE, ThreadPlace
+from glasslet.host.threads import HERE, HostThreads, ThreadPlace
 from glasslet.record.stations import WaitKind
+from glasslet.volumes import ownership
 from glasslet.volumes.group_owner import GroupOwner
 from tests.builders.podspec import pod_of
+from tests.fakes.waits import WaitLog
 
 pytestmark = [
     pytest.mark.looptime,
@@ -76,3 +79,33 @@ async def test_only_the_root_is_looked_at_where_the_policy_says_so(tmp_path: Pat
     assert (tmp_path / "new").stat().st_gid == 0
     await given(tmp_path, 0, fsGroupChangePolicy="Always")
     assert (tmp_path / "new").stat().st_gid == 4711
+
+
+async def test_the_walk_of_a_pod_that_is_deleted_meanwhile_ends(tmp_path: Path) -> None:
+    for number in range(200):
+        (tmp_path / f"dir-{number:03}").mkdir()
+    go_on = threading.Event()
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    change, walked = ownership._Walk._change, 0
+
+    def slow(walk: ownership._Walk, descriptor: int) -> bool:
+        nonlocal walked
+        walked += 1
+        loop.call_soon_threadsafe(begun.set)
+        go_on.wait(20)
+        return change(walk, descriptor)
+
+    threads = HostThreads(recorder=WaitLog())
+    owner = GroupOwner(threads=threads, emit=lambda *told: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ownership._Walk, "_change", slow)
+        task = asyncio.create_task(owner.give(pod_of({}, securityContext={"fsGroup": 4711}), "data", str(tmp_path)))
+        await begun.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        go_on.set()
+        while threads.running():
+            await asyncio.sleep(0.01)
+    assert walked < 200
+    assert tmp_path.stat().st_gid != 4711

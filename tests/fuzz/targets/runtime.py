@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from random import Random
 
+import grpc
 from google.protobuf.message import DecodeError
 
 from glasslet.api.object import PodUID
@@ -24,8 +25,11 @@ from glasslet.runtime.cri._generated import (
     runtime_pb2,
     stats_pb2,
 )
+from glasslet.runtime.cri.containerd_content import layers_of_manifest
 from glasslet.runtime.cri.containerd_events import due_of_envelope
 from glasslet.runtime.cri.pod_reading import join_pod
+from glasslet.runtime.cri.status_codes import translate
+from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.logs.lines import UnknownLogFormat, decoder_for
 from glasslet.runtime.logs.options import LogOptions, LogStream
@@ -54,6 +58,8 @@ LISTED = container_pb2.Container(
     metadata=container_pb2.ContainerMetadata(name="n"),
     image=image_spec_pb2.ImageSpec(image="i"),
 )
+TAKEN = b'failed to reserve sandbox name "p_d_u_0": name "p_d_u_0" is reserved for "' + b"0a" * 32 + b'"'
+MANIFEST = b'{"schemaVersion": 2, "layers": [{"digest": "sha256:0a", "size": 12, "mediaType": "x"}]}'
 CRI_LOG = (
     b"2026-01-02T03:04:05.123456789Z stdout F hello\n2026-01-02T03:04:06.1+02:00 stderr P part\n"
     b"2026-01-02T03:04:06.1+02:00 stderr F rest\n"
@@ -124,6 +130,8 @@ def targets() -> list[Target]:
             stats_pb2.PodSandboxStats(),
             errors=REFUSED,
         ),
+        bytes_target("image manifest", layers_of_manifest, [MANIFEST]),
+        bytes_target("runtime error", _error, [TAKEN, b'the container name "c" is already in use by ' + b"a" * 64]),
         Target("containerd event", _make_envelope, _envelope, (DecodeError,)),
         message_target("device", decode_device, deviceplugin_pb2.Device, device),
         message_target(
@@ -140,6 +148,10 @@ def targets() -> list[Target]:
         ),
         bytes_target("log lines", _log, [CRI_LOG, DOCKER_LOG], errors=(UnknownLogFormat,), words=LOG_WORDS),
     ]
+
+
+def _error(data: bytes) -> object:
+    return translate(Verb.CREATE_CONTAINER, grpc.StatusCode.UNKNOWN, data.decode("utf-8", "replace"))
 
 
 def _sandbox(message: pod_sandbox_pb2.PodSandboxStatus) -> object:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
-from glasslet.devices.checkpoint import BadCheckpoint, decode, encode
+from glasslet.devices.allocations import Allocation, Owner
+from glasslet.devices.checkpoint import BadCheckpoint, KnownDevices, decode, encode
 from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.record.store import Record
 from tests.fakes.inline_threads import InlineThreads
@@ -36,7 +36,7 @@ def test_what_the_go_kubelet_wrote_is_understood() -> None:
 
 def test_what_is_written_has_the_go_kubelets_form() -> None:
     # behaviours.md §24: "Checkpoint kubelet_internal_checkpoint, JSON: ..."
-    content = encode(DeviceAllocations(), {})
+    content = encode(KnownDevices((), {}))
     assert json.loads(content) == json.loads((DATA / "empty.json").read_bytes())
 
 
@@ -45,7 +45,7 @@ def test_what_is_written_is_read_again() -> None:
         Owner("u", "main", "example.com/gpu"): Allocation(by_node={0: ("b",), 1: ("a", "b")}, response=b"\x00\xff"),
         Owner("u", "side", "example.com/gpu"): Allocation(by_node={-1: ("ü",)}),
     }
-    found = decode(encode(DeviceAllocations(known), {"example.com/gpu": {"b", "a"}}))
+    found = decode(encode(KnownDevices(tuple(known.items()), {"example.com/gpu": frozenset("ba")})))
     assert found.allocations == known
     assert found.registered == ("example.com/gpu",)
 
@@ -73,7 +73,7 @@ def test_an_allocation_does_not_show_what_the_plugin_gave() -> None:
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("kind", ["pipe", "link", "gigabytes"])
-def test_a_plugin_that_replaces_the_file_holds_nothing_up(tmp_path: Path, kind: str) -> None:
+async def test_a_plugin_that_replaces_the_file_holds_nothing_up(tmp_path: Path, kind: str) -> None:
     file = CheckpointFile(folder=str(tmp_path), threads=InlineThreads(), recorder=Record())
     match kind:
         case "pipe":
@@ -83,5 +83,5 @@ def test_a_plugin_that_replaces_the_file_holds_nothing_up(tmp_path: Path, kind: 
         case _:
             Path(file.path).touch()
             os.truncate(file.path, 8 << 30)
-    assert file.read() is None
+    assert await file.read() is None
     assert not file.exists()

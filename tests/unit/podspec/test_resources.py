@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from glasslet.host.cgroups.kernel_amounts import cpu_quota, cpu_shares, page_size_name
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import (
     container_resources,
@@ -11,7 +12,6 @@ from glasslet.podspec.resources import (
     overhead_resources,
     sandbox_resources,
 )
-from glasslet.resources.kernel_amounts import cpu_quota, cpu_shares, page_size_name
 from glasslet.runtime.spec import Resources
 from tests.builders.podspec import node_facts, pod_of
 

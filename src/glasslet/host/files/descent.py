@@ -1,4 +1,4 @@
-"""Opening a directory below an open one: never through a symbolic link, never across a mount point.
+"""Opening what is below an open directory: never through a symbolic link, never across a mount point.
 
 openat2(2) checks this in the kernel (Linux 5.6). Where it is missing, or a seccomp profile refuses it, the mount ids of
 both descriptors are compared (`mnt_id` in /proc/self/fdinfo). A device number alone says too little: a bind mount has
@@ -13,6 +13,7 @@ import os
 from glasslet.host.mounts.libc import call_openat2
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ITSELF = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _RESOLVE_NO_XDEV = 0x01
 _RESOLVE_NO_SYMLINKS = 0x04
 _NOT_AVAILABLE = (errno.ENOSYS, errno.EPERM)
@@ -20,7 +21,7 @@ _FDINFO_BYTES = 4096
 
 
 class MountInside(OSError):
-    """A directory is a mount point, so it is not entered."""
+    """Something is mounted there, so it is not entered or opened."""
 
     def __init__(self, name: str) -> None:
         super().__init__(errno.EXDEV, "another file system is mounted here", name)
@@ -29,27 +30,37 @@ class MountInside(OSError):
 def open_directory_below(parent: int, name: str) -> int:
     """A descriptor of the directory `name` in the open directory `parent`. Raises MountInside, NotADirectoryError (or
     ELOOP) for a link, OSError for the rest."""
+    return _open(parent, name, _FLAGS)
+
+
+def open_itself_below(parent: int, name: str) -> int:
+    """A descriptor (O_PATH) of whatever is `name` in the open directory `parent`, a link itself and not what it points
+    to. Raises MountInside, OSError."""
+    return _open(parent, name, _ITSELF)
+
+
+def _open(parent: int, name: str, flags: int) -> int:
     try:
-        return open_by_kernel(parent, name)
+        return open_by_kernel(parent, name, flags)
     except OSError as error:
         if error.errno not in _NOT_AVAILABLE:
             raise
-    return open_and_compare(parent, name)
+    return open_and_compare(parent, name, flags)
 
 
-def open_by_kernel(parent: int, name: str) -> int:
+def open_by_kernel(parent: int, name: str, flags: int = _FLAGS) -> int:
     """The same by openat2(2) alone. Raises ENOSYS where the kernel lacks it."""
     try:
-        return call_openat2(parent, name, flags=_FLAGS, resolve=_RESOLVE_NO_XDEV | _RESOLVE_NO_SYMLINKS)
+        return call_openat2(parent, name, flags=flags, resolve=_RESOLVE_NO_XDEV | _RESOLVE_NO_SYMLINKS)
     except OSError as error:
         if error.errno == errno.EXDEV:
             raise MountInside(name) from None
         raise
 
 
-def open_and_compare(parent: int, name: str) -> int:
+def open_and_compare(parent: int, name: str, flags: int = _FLAGS) -> int:
     """The same for older kernels."""
-    descriptor = os.open(name, _FLAGS, dir_fd=parent)
+    descriptor = os.open(name, flags, dir_fd=parent)
     try:
         if _mount_id(descriptor) != _mount_id(parent):
             raise MountInside(name)

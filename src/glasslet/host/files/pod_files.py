@@ -23,7 +23,7 @@ from glasslet.host.files.hosts_file import node_hosts, pod_hosts
 from glasslet.host.files.layout import LogLayout, RootLayout, container_log
 from glasslet.host.files.removal import remove_empty, remove_tree
 from glasslet.host.files.small_files import make_directory, read_regular, write_in_place
-from glasslet.host.files.termination import EndedInstance, log_name, log_of, read_last_words
+from glasslet.host.files.termination import KEPT_LOGS, EndedInstance, log_name, log_of, read_last_words
 from glasslet.host.mounts.table import read_mount_table
 from glasslet.host.threads import Threads
 
@@ -113,6 +113,7 @@ class PodFiles:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with contextlib.closing(os.fdopen(descriptor, "wb")):
             os.fchmod(descriptor, 0o666)
+        _remove_old_logs(directory)
         return path
 
     async def termination_message(self, pod: Pod, container: Container, instance: EndedInstance) -> str:
@@ -215,6 +216,17 @@ class PodFiles:
             for entry in entries:
                 if entry.is_symlink() and os.readlink(entry.path).startswith(inside):
                     os.unlink(entry.path)
+
+
+def _remove_old_logs(directory: str) -> None:
+    """Keeps the newest logs of a container that starts again and again."""
+    names = os.listdir(directory)
+    if len(names) <= KEPT_LOGS:
+        return
+    # The time of the last change, which no container can set.
+    names.sort(key=lambda name: os.lstat(f"{directory}/{name}").st_ctime_ns)
+    for name in names[:-KEPT_LOGS]:
+        os.unlink(f"{directory}/{name}")
 
 
 def _find_log(directory: str, instance: EndedInstance) -> str | None:

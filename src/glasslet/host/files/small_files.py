@@ -103,11 +103,26 @@ def write_in_place(path: str, data: bytes, *, mode: int = 0o644) -> bool:
         if data and os.fstat(descriptor).st_size == len(data) and file.read(len(data) + 1) == data:
             return False
         os.fchmod(descriptor, mode)
+        if data:
+            _reserve(descriptor, len(data))
         file.seek(0)
-        file.write(data)
+        left = memoryview(data)
+        while left:
+            # A write to a full disk, or over a quota, may take a part only.
+            left = left[file.write(left) or 0 :]
         # Cut last: a reader in between sees the new beginning, never an empty file.
         file.truncate(len(data))
     return True
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Takes the space that a write needs, so that a full disk is an error before anything is changed."""
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        # Not every file system and C library can.
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+            raise
 
 
 class Intact(NamedTuple):

@@ -10,6 +10,8 @@ from glasslet.host.files.small_files import read_end
 
 MAX_FILE_BYTES = 4096
 MAX_LOG_LINES = 80
+KEPT_LOGS = 8
+"""Termination logs of one container: the API shows those of two instances. One is made for each start."""
 MAX_LOG_BYTES = 2048
 
 _FALLBACK = "FallbackToLogsOnError"

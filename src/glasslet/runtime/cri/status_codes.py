@@ -21,7 +21,11 @@ from glasslet.runtime.errors import (
 PULL_REASONS = ("RegistryUnavailable", "SignatureValidationFailed")
 """Reasons that the CRI lets a runtime put before the text of a failed pull, for want of status details."""
 
-_RESERVED = re.compile(r'name (?:".*" )?is (?:reserved|already in use)(?: for| by)? ?"?(?P<owner>[0-9a-f]{12,64})?"?')
+# Linear time, as the message may hold any text: no part of it can match in two ways.
+_RESERVED = re.compile(
+    r'(?:(?<=name )|(?<=" ))is (?:reserved|already in use)(?: for| by)? ?"?(?P<owner>[0-9a-f]{12,64})?"?'
+)
+_NAME = 'name "'
 _NAMING = frozenset({Verb.RUN_POD_SANDBOX, Verb.CREATE_CONTAINER})
 
 
@@ -49,6 +53,9 @@ def _name_reserved(verb: Verb, code: grpc.StatusCode, message: str) -> NameReser
     """No runtime has a status code of its own for a taken name (containerd answers UNKNOWN), so here alone the text
     decides; a runtime that words it otherwise gives a plain refusal, which callers retry with the same name."""
     found = _RESERVED.search(message)
+    if found is not None and message.endswith('" ', 0, found.start()) and _NAME not in message[: found.start()]:
+        # Something else than a name is quoted before it.
+        found = None
     if found is None and code is not grpc.StatusCode.ALREADY_EXISTS:
         return None
     owner = found.group("owner") if found is not None else None

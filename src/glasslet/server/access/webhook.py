@@ -25,7 +25,7 @@ from glasslet.kubeapi.protocols import APIClient
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.server.access.authorization import AuthorizationError
-from glasslet.server.access.review_budget import ReviewBudget
+from glasslet.server.access.source_budget import SourceBudget
 from glasslet.server.access.users import Attributes, User
 from glasslet.server.access.webhook_cache import AnswerCache
 from glasslet.server.access.webhook_objects import (
@@ -45,6 +45,8 @@ _PAUSE, _GROWTH, _JITTER = 0.5, 1.5, 0.2
 _TRANSIENT = (500, 504)
 _LIMIT = 30.0
 """Seconds for one review with all its tries: the client waits as long."""
+BURST, PER_SECOND = 30.0, 1.0
+"""Unknown tokens of one source that are reviewed: a client that guesses must not make the API server work."""
 _TOKENS = 4096
 _ACCESSES = 8192
 _LARGEST_KEPT = 10_000
@@ -118,7 +120,7 @@ class WebhookReviewer:
         self._cache: AnswerCache[User | None] = AnswerCache(
             name="token review", size=_TOKENS, ttl=lambda _: ttl, clock=reviews.clock, recorder=reviews.recorder
         )
-        self._budget = ReviewBudget(reviews.clock)
+        self._budget = SourceBudget(burst=BURST, per_second=PER_SECOND, now=reviews.clock.monotonic)
 
     async def review(self, token: str, source: str) -> User | None:
         """The token's user; None if the token is not good. Raises ReviewError without an answer."""
@@ -129,12 +131,8 @@ class WebhookReviewer:
         if not self._budget.take(source):
             raise ReviewError("too many unknown tokens from this address")
         review = TokenReview(spec=TokenReviewSpec(token=token))
-        try:
-            answer = await self._reviews.ask(paths.TOKEN_REVIEWS, review, self._reviews.metrics.token_review)
-        except ReviewError:
-            # Not for a cancelled request: a client that leaves early has still cost the API server a review.
-            self._budget.give_back(source)
-            raise
+        # A review without a verdict is paid for: a server in trouble needs the bound most.
+        answer = await self._reviews.ask(paths.TOKEN_REVIEWS, review, self._reviews.metrics.token_review)
         user = token_user(answer.status)
         if user is not None:
             self._budget.give_back(source)

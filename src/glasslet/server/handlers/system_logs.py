@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import mimetypes
 import os
 import re
 import stat
 from html import escape
+from itertools import islice
 from urllib.parse import quote
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
+from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.server import responses
 from glasslet.server.routing import Parameters, Route, RouteTable
 
 SYSTEM_LOGS = "/var/log"
 
+READERS = 2
+"""Listings and look-ups at the same moment. A folder may be large, or on a server that does not answer."""
+SECONDS = 30.0
+"""A listing or look-up, the wait for its turn included."""
+ENTRIES = 100_000
+"""Entries of a folder that a listing shows."""
 _SNIFFED = 512
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
@@ -31,8 +40,14 @@ def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_L
         routes.everything_below("/logs/", disabled)
         return
 
+    threads = OwnThreads("system logs", limit=READERS)
+
     async def handler(request: web.Request, parameters: Parameters) -> web.StreamResponse:
-        return _answer(request.path, folder, parameters.get("path", ""))
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await threads.run(_answer, request.path, folder, parameters.get("path", ""))
+        except TimeoutError:
+            return responses.error(503, f"the log folder did not answer within {SECONDS:g} s")
 
     routes.service("/logs/", Route(("GET",), "/logs/", handler), Route(("GET",), "/logs/{path:*}", handler))
 
@@ -71,7 +86,8 @@ def file_type(path: str) -> str:
         return "application/x-gzip" if packed == "gzip" else "application/octet-stream"
     if kind is not None:
         return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
-    with open(path, "rb") as file:
+    # It may have become a pipe: opening that would wait for a writer.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         return "application/octet-stream" if _BINARY.search(file.read(_SNIFFED)) else "text/plain; charset=utf-8"
 
 
@@ -83,10 +99,13 @@ class _SystemLogFile(web.FileResponse):
 
 
 def listing(folder: str) -> bytes:
-    """A folder as a list of links, sorted by name."""
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
+    """A folder as a list of links, sorted by name; only so many of a very large one."""
+    with os.scandir(folder) as found:
+        entries = list(islice(found, ENTRIES + 1))
+    names = sorted(entry.name + "/" if entry.is_dir() else entry.name for entry in entries[:ENTRIES])
     lines = "".join(f'<a href="{_link(name)}">{escape(name)}</a>\n' for name in names)
+    if len(entries) > ENTRIES:
+        lines += "and more\n"
     page = f'<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n{lines}</pre>\n'
     return page.encode("utf-8", "surrogateescape")
 

@@ -150,11 +150,15 @@ class ConnectionGuard(asyncio.Protocol):
 
     # For the handling of requests.
 
-    def authorized(self) -> None:
-        """A request of a named user was authorized: the connection is known from now on."""
-        self._connections.places.prove(self._place)
-        if self.certificate is not None:
-            self._connections.places.learn_api_server(self.source)
+    def authorized(self, *, by_proxy_alone: bool) -> None:
+        """A request of a named user was authorized: the connection is known from now on. `by_proxy_alone`: the right
+        was `nodes/proxy` and no lesser one; the API server has it, those who only read figures have not."""
+        places = self._connections.places
+        places.prove(self._place)
+        if by_proxy_alone and self.certificate is not None:
+            places.learn_api_server(self.source)
+        else:
+            places.learn_familiar(self.source)
 
     def request_started(self) -> None:
         """A request's head is complete and its handling begins."""

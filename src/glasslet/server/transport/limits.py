@@ -30,7 +30,19 @@ class ConnectionLimits:
     strangers_per_source: int = 64
     """Ours: strangers from one source address."""
     reserved: int = 96
-    """Ours: of `connections` and of `strangers`, places that only the API server's addresses may take."""
+    """Ours: of `connections` and of `strangers`, places that only the API server's addresses may take, but for
+    `familiar`."""
+    familiar: int = 48
+    """Ours: of `reserved`, places that familiar sources may take."""
+    familiar_per_source: int = 8
+    """Ours: strangers from one familiar source that may have these."""
+    arrivals_per_source: int = 256
+    arrivals_per_source_second: float = 32.0
+    """Ours: new connections from one source address at once, and each second after that. A TLS handshake costs some
+    milliseconds."""
+    arrivals: int = 512
+    arrivals_per_second: float = 128.0
+    """Ours: the same for all sources together that are neither the API server's nor familiar."""
     stream_idle_seconds: float = 14400.0
     """An exec, attach or port-forward session that carries no byte for this long is cut."""
     shutdown_seconds: float = 2.0

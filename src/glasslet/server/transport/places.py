@@ -6,8 +6,13 @@ address; where these are full, the oldest stranger of the greediest source makes
 strangers, never known connections, and one source displaces itself first.
 
 Addresses of the API server are under no limit per source and have reserved places. These are the addresses to which
-this agent's own requests go, and those from which a client certificate was authorized: behind a load balancer the API
-server calls from another address than it is called at.
+this agent's own requests go, and those from which a client certificate was authorized by `nodes/proxy` alone: behind a
+load balancer the API server calls from another address than it is called at.
+
+New connections have a rate, per source and for all sources of which nothing is known: their handshakes are work.
+
+Sources from which any request of a named user was authorized are familiar. A part of the reserved places is for them,
+a few for each: a client that scrapes figures finds a place behind a crowd, and cannot take those of the API server.
 """
 
 from __future__ import annotations
@@ -17,12 +22,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from glasslet.concurrency.token_bucket import TokenBucket
+from glasslet.server.access.source_budget import SourceBudget
 from glasslet.server.transport.limits import ConnectionLimits
 
 GRACE_SECONDS = 1.0
 """A stranger keeps its place at least this long: time enough to authenticate."""
 LEARNED = 64
 """Addresses remembered as the API server's."""
+FAMILIAR = 256
+"""Other sources remembered as familiar."""
 _SUBNET_BITS = 64
 """One IPv6 host may have a whole /64."""
 
@@ -51,6 +60,11 @@ class Places:
         self._known: dict[str, set[ConnectionPlace]] = {}
         self._known_count = 0
         self._learned: OrderedDict[str, None] = OrderedDict()
+        self._familiar: OrderedDict[str, None] = OrderedDict()
+        self._arrivals = SourceBudget(
+            burst=limits.arrivals_per_source, per_second=limits.arrivals_per_source_second, now=now
+        )
+        self._crowd = TokenBucket(rate=limits.arrivals_per_second, burst=limits.arrivals)
 
     def __len__(self) -> int:
         return self._stranger_count + self._known_count
@@ -63,7 +77,7 @@ class Places:
     def take(self, address: str, evict: Callable[[], None]) -> ConnectionPlace | None:
         """A place for a new connection from `address`; None if it has to be refused."""
         source = source_of(address)
-        if not self._has_room(source):
+        if not self._may_arrive(source) or not self._has_room(source):
             return None
         place = ConnectionPlace(source, self._now(), evict)
         self._strangers.setdefault(source, {})[place] = None
@@ -102,11 +116,17 @@ class Places:
 
     def learn_api_server(self, address: str) -> None:
         """Remembers an address as the API server's."""
-        source = source_of(address)
-        self._learned[source] = None
-        self._learned.move_to_end(source)
-        if len(self._learned) > LEARNED:
-            self._learned.popitem(last=False)
+        _remember(self._learned, source_of(address), LEARNED)
+
+    def learn_familiar(self, address: str) -> None:
+        """Remembers an address from which a named user was authorized."""
+        _remember(self._familiar, source_of(address), FAMILIAR)
+
+    def _may_arrive(self, source: str) -> bool:
+        """True if the rate of new connections allows one more."""
+        if self._is_api_server(source):
+            return True
+        return self._arrivals.take(source) and (source in self._familiar or self._crowd.take(self._now()))
 
     def _has_room(self, source: str) -> bool:
         """True if there is a place, if need be after an eviction."""
@@ -118,9 +138,16 @@ class Places:
         trusted = self._is_api_server(source)
         if len(own) >= limits.strangers_per_source and not trusted:
             return self._evict_oldest(own)
-        if free > (0 if trusted else limits.reserved):
+        if free > (0 if trusted else self._kept_from(source, len(own))):
             return True
         return self._evict_oldest(max(self._strangers.values(), key=len, default={}))
+
+    def _kept_from(self, source: str, strangers: int) -> int:
+        """The number of places that are not for this source, which has so many strangers."""
+        limits = self._limits
+        if source in self._familiar and strangers < limits.familiar_per_source:
+            return max(limits.reserved - limits.familiar, 0)
+        return limits.reserved
 
     def _evict_oldest(self, places: dict[ConnectionPlace, None]) -> bool:
         oldest = next(iter(places), None)
@@ -132,6 +159,13 @@ class Places:
 
     def _is_api_server(self, source: str) -> bool:
         return source in self._learned or any(source == source_of(address) for address in self._api_server())
+
+
+def _remember(sources: OrderedDict[str, None], source: str, most: int) -> None:
+    sources[source] = None
+    sources.move_to_end(source)
+    if len(sources) > most:
+        sources.popitem(last=False)
 
 
 def source_of(address: str) -> str:

@@ -180,6 +180,21 @@ async def test_each_instance_keeps_its_own_words_also_for_a_restarted_agent(file
         assert await files.termination_message(pod, container, instance) == words
 
 
+async def test_of_a_container_that_starts_again_and_again_the_newest_termination_logs_stay(files: PodFiles) -> None:
+    pod = pod_of(TERMINATION)
+    container = pod.spec.containers[0]
+    newest = Path(await files.termination_log(pod, container))
+    for number in range(50):
+        old = newest.with_name(f"{number:08x}")
+        old.write_text("x")
+        # A container sets the times of its own files.
+        os.utime(old, (1 << 33, 1 << 33))
+    newest.unlink()
+    newest = Path(await files.termination_log(pod, container))
+    names = {path.name for path in newest.parent.iterdir()}
+    assert names == {newest.name, *(f"{number:08x}" for number in range(43, 50))}
+
+
 async def test_logs_that_another_kubelet_made_are_read_by_their_age(files: PodFiles) -> None:
     pod = pod_of(TERMINATION)
     container = pod.spec.containers[0]

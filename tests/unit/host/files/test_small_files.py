@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import io
 import os
 import resource
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,3 +180,30 @@ def test_a_file_in_place_of_a_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     with pytest.raises(FileExistsError):
         make_directory(str(tmp_path / "a"), 0o755)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_write_in_place_to_a_full_disk_is_an_error_and_leaves_the_old_text(tmp_path: Path) -> None:
+    small = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(tmp_path)]
+    if subprocess.run(small, check=False, capture_output=True).returncode:
+        pytest.skip("mounts are not allowed here")
+    try:
+        path = tmp_path / "hosts"
+        path.write_text("old text")
+        with pytest.raises(OSError, match="No space left"):
+            write_in_place(str(path), b"x" * 100_000)
+        assert path.read_text() == "old text"
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_write_in_place_that_takes_parts_writes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class InParts(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(bytes(data)[:7])
+
+    monkeypatch.setattr("builtins.open", lambda descriptor, mode, **_: InParts(descriptor, "r+b"))
+    path = str(tmp_path / "hosts")
+    assert write_in_place(path, b"much longer than a part")
+    monkeypatch.undo()
+    assert Path(path).read_bytes() == b"much longer than a part"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import grpc
 import pytest
 
@@ -62,6 +64,28 @@ def test_a_taken_name_tells_who_holds_it(verb: Verb, message: str, owner: str) -
 
     assert isinstance(error, NameReserved)
     assert error.owner == owner
+
+
+@pytest.mark.parametrize("message", ['volume "x" is reserved', "this is reserved", "name x is reserved"])
+def test_other_words_about_reservations_are_no_taken_name(message: str) -> None:
+    assert type(translate(Verb.CREATE_CONTAINER, grpc.StatusCode.UNKNOWN, message)) is RuntimeRejected
+
+
+@pytest.mark.parametrize(
+    ("piece", "count"),
+    [
+        ('name "', 170_000),
+        ('name "a" ', 110_000),
+        ('name "x" is ', 80_000),
+        ('" is ', 200_000),
+        ('" is reserved', 80_000),
+    ],
+)
+def test_long_answers_of_a_runtime_are_read_in_a_moment(piece: str, count: int) -> None:
+    # They hold texts of images and hooks. 180 KB took 22 s of the event loop.
+    began = time.process_time()
+    translate(Verb.CREATE_CONTAINER, grpc.StatusCode.UNKNOWN, piece * count)
+    assert time.process_time() - began < 1.0
 
 
 def test_already_there_is_a_taken_name_without_a_text() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from glasslet.server.transport.limits import ConnectionLimits
-from glasslet.server.transport.places import LEARNED, ConnectionPlace, Places, source_of
+from glasslet.server.transport.places import FAMILIAR, LEARNED, ConnectionPlace, Places, source_of
 
-LIMITS = ConnectionLimits(connections=12, known_per_source=3, strangers=8, strangers_per_source=3, reserved=2)
+LIMITS = ConnectionLimits(
+    connections=12, known_per_source=3, strangers=8, strangers_per_source=3, reserved=2, familiar=1
+)
 API_SERVER, MALLORY, ALICE = "192.0.2.1", "192.0.2.66", "192.0.2.7"
 
 
@@ -20,9 +22,10 @@ class World:
     now: float = 100.0
     evicted: list[str] = field(default_factory=list)
     api_server: tuple[str, ...] = (API_SERVER,)
+    limits: ConnectionLimits = LIMITS
 
     def __post_init__(self) -> None:
-        self.places = Places(LIMITS, now=lambda: self.now, api_server=lambda: self.api_server)
+        self.places = Places(self.limits, now=lambda: self.now, api_server=lambda: self.api_server)
 
     def take(self, address: str, name: str = "") -> ConnectionPlace | None:
         return self.places.take(address, lambda: self.evicted.append(name or address))
@@ -107,6 +110,82 @@ def test_address_that_authorized_with_a_certificate_counts_as_the_api_servers() 
     assert world.take(API_SERVER) is None
     world.places.learn_api_server(API_SERVER)
     assert world.take(API_SERVER) is not None
+
+
+@pytest.mark.parametrize("familiar", [True, False])
+def test_familiar_source_gets_in_behind_a_crowd(familiar: bool) -> None:
+    world = World()
+    if familiar:
+        world.places.learn_familiar(ALICE)
+    for number in range(6):
+        world.take(f"198.51.100.{number}")
+    assert (world.take(ALICE) is not None) is familiar
+
+
+def test_familiar_sources_leave_places_to_the_api_server() -> None:
+    world = World()
+    sources = [f"203.0.113.{number}" for number in range(8)]
+    for source in sources:
+        world.places.learn_familiar(source)
+    for source in sources * 4:
+        if (place := world.take(source)) is not None:
+            world.places.prove(place)
+    assert world.take(API_SERVER) is not None
+
+
+def test_one_familiar_source_has_few_of_the_reserved_places() -> None:
+    limits = replace(LIMITS, strangers_per_source=7, reserved=6, familiar=6, familiar_per_source=2)
+    places = Places(limits, now=lambda: 100.0, api_server=tuple)
+    places.learn_familiar(ALICE)
+    for number in range(2):
+        assert places.take(f"198.51.100.{number}", lambda: None) is not None
+    assert [places.take(ALICE, lambda: None) is not None for _ in range(3)] == [True, True, False]
+
+
+def test_familiar_sources_are_bounded() -> None:
+    world = World()
+    for number in range(FAMILIAR + 1):
+        world.places.learn_familiar(f"10.{number % 200}.{number // 200}.1")
+    for number in range(6):
+        world.take(f"198.51.100.{number}")
+    assert world.take("10.0.0.1") is None
+    assert world.take("10.1.0.1") is not None
+
+
+ARRIVALS = replace(
+    LIMITS,
+    connections=10_000,
+    strangers=10_000,
+    strangers_per_source=10_000,
+    reserved=0,
+    arrivals_per_source=20,
+    arrivals_per_source_second=2.0,
+    arrivals=50,
+    arrivals_per_second=5.0,
+)
+
+
+def arrived(world: World, source: str, count: int) -> int:
+    return sum(world.take(source) is not None for _ in range(count))
+
+
+def test_one_source_has_a_rate_of_new_connections() -> None:
+    # Each costs a TLS handshake, also when it leaves at once.
+    world = World(limits=ARRIVALS)
+    assert arrived(world, MALLORY, 100) == 20
+    world.now += 3
+    assert arrived(world, MALLORY, 100) == 6
+    assert arrived(world, ALICE, 1) == 1
+
+
+def test_a_crowd_has_a_rate_of_new_connections_that_binds_neither_familiar_sources_nor_the_api_server() -> None:
+    world = World(limits=ARRIVALS)
+    world.places.learn_familiar(ALICE)
+    assert sum(arrived(world, f"198.51.100.{number}", 1) for number in range(200)) == 50
+    world.now += 3
+    assert sum(arrived(world, f"198.51.101.{number}", 1) for number in range(200)) == 15
+    assert arrived(world, ALICE, 100) == 20
+    assert arrived(world, API_SERVER, 1000) == 1000
 
 
 def test_learned_addresses_are_bounded() -> None:

@@ -1,10 +1,10 @@
-"""Unknown tokens are paid for per source, in bounded memory."""
+"""What a source asks for in bulk is paid for, in bounded memory."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from glasslet.server.access.source_budget import SOURCES, SourceBudget
 
-from glasslet.server.access.review_budget import BURST, SOURCES, ReviewBudget
+BURST = 30.0
 
 
 class StandingClock:
@@ -13,16 +13,17 @@ class StandingClock:
     def __init__(self) -> None:
         self.at = 1000.0
 
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
     def monotonic(self) -> float:
         return self.at
 
 
+def budget_at(clock: StandingClock) -> SourceBudget:
+    return SourceBudget(burst=BURST, per_second=1.0, now=clock.monotonic)
+
+
 def test_a_source_has_a_burst_and_then_one_a_second() -> None:
     clock = StandingClock()
-    budget = ReviewBudget(clock)
+    budget = budget_at(clock)
     assert sum(budget.take("192.0.2.1") for _ in range(100)) == BURST
     clock.at += 3
     assert sum(budget.take("192.0.2.1") for _ in range(100)) == 3
@@ -30,7 +31,7 @@ def test_a_source_has_a_burst_and_then_one_a_second() -> None:
 
 
 def test_what_is_given_back_is_never_more_than_the_burst() -> None:
-    budget = ReviewBudget(StandingClock())
+    budget = budget_at(StandingClock())
     for _ in range(100):
         assert budget.take("192.0.2.1")
         budget.give_back("192.0.2.1")
@@ -40,7 +41,7 @@ def test_what_is_given_back_is_never_more_than_the_burst() -> None:
 
 
 def test_sources_are_bounded_and_the_quietest_is_forgotten() -> None:
-    budget = ReviewBudget(StandingClock())
+    budget = budget_at(StandingClock())
     for number in range(SOURCES + 10):
         budget.take(f"source-{number}")
     assert len(budget._left) == SOURCES
