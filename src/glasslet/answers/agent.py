@@ -8,7 +8,8 @@ from glasslet.answers.wire import WireMessage
 
 
 class WaitRow(WireMessage, frozen=True, kw_only=True):
-    """One live wait. `pod`: `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known."""
+    """One live wait. `pod`: `namespace/name`, "" for the agent's own; `until`: when it ends by itself, if known;
+    `node`: set where the answers of several nodes are put together."""
 
     kind: str
     on: str
@@ -18,6 +19,7 @@ class WaitRow(WireMessage, frozen=True, kw_only=True):
     station: str = ""
     until: datetime | None = None
     task: str = ""
+    node: str = ""
 
 
 class WaitsAnswer(WireMessage, frozen=True, kw_only=True):
@@ -27,12 +29,13 @@ class WaitsAnswer(WireMessage, frozen=True, kw_only=True):
 
 
 class TaskRow(WireMessage, frozen=True, kw_only=True):
-    """One task of the agent. `at`: its position in the code (`file:line function`)."""
+    """One task of the agent. `at`: its position in the code (`file:line function`); `node`: as in WaitRow."""
 
     name: str
     at: str
     pod: str = ""
     wait: str = ""
+    node: str = ""
 
 
 class TasksAnswer(WireMessage, frozen=True, kw_only=True):

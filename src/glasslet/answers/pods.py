@@ -5,13 +5,52 @@ from __future__ import annotations
 from datetime import datetime
 
 from glasslet.answers.agent import WaitRow
-from glasslet.answers.states import ContainerKind, EventKind, WorkerState
+from glasslet.answers.states import ContainerKind, EventKind, VerdictState, WorkerState
 from glasslet.answers.wire import WireMessage
+
+
+class Hold(WireMessage, frozen=True, kw_only=True):
+    """A pod is held. `at`: a station, `plan`, `status` or `cri:CALL`, before its work or (`after`) after it, by break
+    number `by`, 0 for a step. It goes on by itself at `until`. `next`: what it does first then, "" if unknown."""
+
+    at: str
+    after: bool = False
+    by: int = 0
+    since: datetime
+    until: datetime
+    container: str = ""
+    next: str = ""
+
+
+class LayerProgress(WireMessage, frozen=True, kw_only=True):
+    """One layer of an image that is pulled. `open`: it is downloaded now; before that and after it, it is not."""
+
+    digest: str
+    done: int = 0
+    total: int = 0
+    bytes_per_second: float = 0.0
+    open: bool = False
+
+
+class PullProgress(WireMessage, frozen=True, kw_only=True):
+    """A pull in bytes. `total` 0: not known yet, or (`unreported`) the runtime does not report bytes. `stalled_since`:
+    no byte came since then. `queued_behind`: how many pulls come first. Once `done` is `total`, layers are unpacked."""
+
+    image: str
+    done: int = 0
+    total: int = 0
+    bytes_per_second: float = 0.0
+    stalled_since: datetime | None = None
+    queued_behind: int = 0
+    unreported: bool = False
+    layers: tuple[LayerProgress, ...] = ()
 
 
 class PodRow(WireMessage, frozen=True, kw_only=True):
     """One line of `ps`. `now`: what the pod is doing since `since`, "" when nothing is outstanding. `settled`: ready,
-    over, or held up by something that waiting does not change (back-off, a missing object)."""
+    over, or held up by something that waiting does not change (back-off, a missing object). `state`: as the verdict has
+    it; `station`: where it stands; `hold`: set if it is held at a stop; `pull`: set while an image is pulled;
+    `node`: set where the answers of several nodes are put together."""
 
     namespace: str
     name: str
@@ -28,6 +67,11 @@ class PodRow(WireMessage, frozen=True, kw_only=True):
     ip: str = ""
     created: datetime | None = None
     reason: str = ""
+    state: VerdictState | None = None
+    station: str = ""
+    hold: Hold | None = None
+    pull: PullProgress | None = None
+    node: str = ""
 
 
 class PodsAnswer(WireMessage, frozen=True, kw_only=True):
@@ -87,8 +131,30 @@ class ProbeRow(WireMessage, frozen=True, kw_only=True):
     id: str = ""
 
 
+class ProbeDescription(WireMessage, frozen=True, kw_only=True):
+    """One probe as its container declares it, times in seconds. `target`: what is asked (`http :8080/ready`);
+    `failures`, `successes`: how many in a row change its outcome."""
+
+    container: str
+    kind: str
+    target: str
+    period: float
+    timeout: float
+    failures: int
+    successes: int = 1
+    initial_delay: float = 0.0
+
+
+class DecisionInput(WireMessage, frozen=True, kw_only=True):
+    """One input of a decision. `tipped`: the decision would have been another one without it."""
+
+    name: str
+    value: str
+    tipped: bool = False
+
+
 class TimelineRow(WireMessage, frozen=True, kw_only=True):
-    """One event."""
+    """One event. `inputs`: of a decision."""
 
     at: datetime
     kind: EventKind
@@ -96,10 +162,12 @@ class TimelineRow(WireMessage, frozen=True, kw_only=True):
     container: str = ""
     took_ms: float | None = None
     outcome: str = ""
+    inputs: tuple[DecisionInput, ...] = ()
 
 
 class PodDescription(WireMessage, frozen=True, kw_only=True):
-    """One pod in full; `timeline` has the newest event last, `probes` each probe's last results, oldest first."""
+    """One pod in full; `timeline` has the newest event last, `probes` each probe's last results, oldest first;
+    `probe_descriptions`: the probes that its containers declare."""
 
     pod: PodRow
     containers: tuple[ContainerRow, ...] = ()
@@ -114,4 +182,5 @@ class PodDescription(WireMessage, frozen=True, kw_only=True):
     waits: tuple[WaitRow, ...] = ()
     findings: tuple[str, ...] = ()
     probes: tuple[ProbeRow, ...] = ()
+    probe_descriptions: tuple[ProbeDescription, ...] = ()
     timeline: tuple[TimelineRow, ...] = ()

@@ -34,6 +34,7 @@ class Rule(OpenEnum):
     """The rule that gave a verdict."""
 
     # About a pod, in the order in which the rules are tried.
+    HELD = "held"
     FINALIZER = "finalizer"
     REJECTED = "rejected"
     SUCCEEDED = "succeeded"
@@ -46,6 +47,7 @@ class Rule(OpenEnum):
     IMAGE_FAILED = "image_failed"
     CONFIG_ERROR = "config_error"
     CRASH_BACK_OFF = "crash_back_off"
+    POST_START_HOOK = "post_start_hook"
     VOLUME_NOT_READY = "volume_not_ready"
     SANDBOX = "sandbox"
     NETWORK_NOT_READY = "network_not_ready"
@@ -73,6 +75,21 @@ class Rule(OpenEnum):
     NOT_REGISTERED = "not_registered"
     LEASE_FAILING = "lease_failing"
     NOT_REPORTED = "not_reported"
+    START_REFUSED = "start_refused"
+    AGENT_STARTING = "agent_starting"
+    AGENT_STOPPED = "agent_stopped"
+    BROKEN_MANIFEST = "broken_manifest"
+    FINDING = "finding"
+    """A finding of the agent, or of a pod that has no other trouble."""
+
+
+class VerdictSubject(OpenEnum):
+    """The kind of thing that a verdict is about."""
+
+    NODE = "node"
+    POD = "pod"
+    MANIFEST = "manifest"
+    AGENT = "agent"
 
 
 class VerdictState(OpenEnum):
@@ -82,6 +99,8 @@ class VerdictState(OpenEnum):
     STARTING = "starting"
     WAITING = "waiting"
     FAILING = "failing"
+    HELD = "held"
+    """A person stopped the pod at a station."""
     STOPPING = "stopping"
     ENDED = "ended"
 

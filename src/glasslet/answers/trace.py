@@ -17,13 +17,14 @@ class Span(WireMessage, frozen=True, kw_only=True):
 
 
 class TraceWait(WireMessage, frozen=True, kw_only=True):
-    """A wait inside a row, in milliseconds from the trace's `start`."""
+    """A wait inside a row, in milliseconds from the trace's `start`. `who`: its party, as in `shares`."""
 
     kind: str
     on: str
     start_ms: float
     end_ms: float
     outcome: str = ""
+    who: str = ""
 
 
 class TraceRow(WireMessage, frozen=True, kw_only=True):
@@ -48,6 +49,14 @@ class Share(WireMessage, frozen=True, kw_only=True):
     ms: float
 
 
+class LedgerSpan(WireMessage, frozen=True, kw_only=True):
+    """A stretch of the trace that one party owns; `who` as in `shares`, "" without a name."""
+
+    who: str
+    start_ms: float
+    end_ms: float
+
+
 class Gap(WireMessage, frozen=True, kw_only=True):
     """A time in which no agent ran."""
 
@@ -57,7 +66,7 @@ class Gap(WireMessage, frozen=True, kw_only=True):
 
 class TraceAnswer(WireMessage, frozen=True, kw_only=True):
     """From seen to `milestone`. `later`: the newest events after it, without `later_left_out` older ones. `created`: of
-    the API object, in whole seconds."""
+    the API object, in whole seconds. `ledger`: the whole window, each instant with its owner, in order."""
 
     namespace: str
     name: str
@@ -69,6 +78,7 @@ class TraceAnswer(WireMessage, frozen=True, kw_only=True):
     unnamed_ms: float
     rows: tuple[TraceRow, ...] = ()
     shares: tuple[Share, ...] = ()
+    ledger: tuple[LedgerSpan, ...] = ()
     gaps: tuple[Gap, ...] = ()
     later: tuple[TimelineRow, ...] = ()
     later_left_out: int = 0

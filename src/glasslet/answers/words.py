@@ -1,4 +1,4 @@
-"""Durations, counts and similar names in words, for answers and tables alike."""
+"""Durations, counts, sizes and similar names in words, for answers and tables alike."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ def milliseconds(value: float) -> str:
     if value < 9995:
         return f"{value / 1000:.2f} s"
     return duration(value / 1000)
+
+
+def size_words(count: float) -> str:
+    """`312 bytes`, `48 KiB`, `3.1 MiB`, `128 MiB`, `1.2 GiB`; negative counts as 0."""
+    if count < 1024:
+        return f"{max(0.0, count):.0f} bytes"
+    for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)):
+        if count < size * 1023.5 or unit == "GiB":
+            break
+    amount = count / size
+    return f"{amount:.1f} {unit}".replace(".0 ", " ") if amount < 9.95 else f"{amount:.0f} {unit}"
 
 
 def times(count: int) -> str:

@@ -1,4 +1,7 @@
-"""The agent's HTTP client: over its Unix socket, with the standard library only (for a quick start)."""
+"""The agent's HTTP client: over its Unix socket, with the standard library only (for a quick start).
+
+`kubectl glass` puts another client in its place, which asks the agents of a cluster: `cli/cluster`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
+from glasslet.answers.agent import AgentAnswer, ManifestProblem
+from glasslet.answers.pods import PodsAnswer
+from glasslet.answers.trace import RecordsAnswer
 from glasslet.answers.wire import ErrorAnswer, WireMessage, decode, encode
 from glasslet.cli.failure import AgentNotRunning, Failure
 
@@ -21,32 +27,66 @@ T = TypeVar("T", bound=WireMessage)
 SOCKET = "glasslet.sock"
 ROOT_DIRS = ("/var/lib/kubelet", "/var/lib/glasslet/kubelet")
 """The root folders to try without --root-dir: a cluster's agent, then the one that `glasslet up` starts."""
-_PREFIX = "/glass/v1"
+GLASS = "/glass/v1"
 _CONNECT_SECONDS = 5.0
 _CHUNK = 256 * 1024
 
 
+class PodName(NamedTuple):
+    """A pod's name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 class AgentClient:
-    """One agent, by its root folder."""
+    """One agent, by its root folder. `place`: where its pods are, in words; `prefix`: before each path;
+    `answer_seconds`: the most that an answer may take."""
+
+    place = "on this node"
+    prefix = GLASS
+    answer_seconds = 60.0
+    """A first answer may wait for a slow runtime; a dead agent closes the socket, which shows at once."""
 
     def __init__(self, root_dir: Path) -> None:
         self.root_dir = root_dir
         self.socket = root_dir / SOCKET
 
+    def pod_names(self, typed: str) -> list[PodName]:
+        """The pods that `typed` may mean: here, all that are on the node now."""
+        return [PodName(row.namespace, row.name) for row in self.get("/pods", PodsAnswer).pods]
+
+    def recorded_pod_names(self, typed: str) -> tuple[list[PodName], list[PodName]]:
+        """As `pod_names`; then those of them or of earlier pods that have a record."""
+        rows = self.get("/records", RecordsAnswer).records
+        living = [PodName(row.namespace, row.name) for row in rows if row.alive]
+        return living, [PodName(row.namespace, row.name) for row in rows]
+
+    def broken_manifests(self) -> tuple[ManifestProblem, ...]:
+        """Problems of manifests that no pod came of."""
+        return self.get("/agent", AgentAnswer).broken_manifests
+
     def get(self, path: str, kind: type[T], **query: str) -> T:
         """The answer at `path` (`/pods`). Raises Failure with the agent's error, or AgentNotRunning."""
         return self._request("GET", _with_query(path, query), None, kind)
 
-    def post(self, path: str, body: WireMessage, kind: type[T]) -> T:
-        """The answer to a request with a body."""
-        return self._request("POST", path, encode(body), kind)
+    def post(self, path: str, body: WireMessage | None, kind: type[T]) -> T:
+        """The answer to a request with a body, or without one."""
+        return self._request("POST", path, encode(body) if body is not None else b"", kind)
+
+    def delete(self, path: str, kind: type[T]) -> T:
+        """The answer to the removal of what is at `path`."""
+        return self._request("DELETE", path, None, kind)
 
     def stream(self, path: str, **query: str) -> Iterator[bytes]:
         """The chunks of a text answer as they come, without a time limit."""
         with closing(self._connect()) as connection:
             response = self._send(connection, "GET", _with_query(path, query), None)
             if response.status != 200:
-                raise _refusal(response.status, response.read())
+                raise self.refusal(response.status, response.read())
             if connection.sock is not None:
                 connection.sock.settimeout(None)
             try:
@@ -63,12 +103,20 @@ class AgentClient:
         except AgentNotRunning:
             return False
 
+    def refusal(self, status: int, data: bytes) -> Failure:
+        """The failure that an answer with another status than 200 means."""
+        return _refusal(status, data)
+
+    def unreachable(self, why: str) -> Failure:
+        """The failure that no answer means."""
+        return AgentNotRunning(str(self.socket), why)
+
     def _request(self, method: str, path: str, body: bytes | None, kind: type[T]) -> T:
         with closing(self._connect()) as connection:
             response = self._send(connection, method, path, body)
             data = response.read()
         if response.status != 200:
-            raise _refusal(response.status, data)
+            raise self.refusal(response.status, data)
         try:
             return decode(data, kind)
         except msgspec.MsgspecError as error:
@@ -78,10 +126,10 @@ class AgentClient:
         self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
     ) -> http.client.HTTPResponse:
         try:
-            connection.request(method, _PREFIX + path, body=body, headers={"Content-Type": "application/json"})
+            connection.request(method, self.prefix + path, body=body, headers={"Content-Type": "application/json"})
             return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
-            raise AgentNotRunning(str(self.socket), f"it does not answer: {error or type(error).__name__}") from error
+            raise self.unreachable(f"it does not answer: {error or type(error).__name__}") from error
 
     def _connect(self) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("localhost")
@@ -91,18 +139,23 @@ class AgentClient:
             _connect_unix(stream, self.socket)
         except OSError as error:
             stream.close()
-            raise AgentNotRunning(str(self.socket), error.strerror or str(error)) from error
-        # A first answer may wait for a slow runtime; a dead agent closes the socket, which shows at once.
-        stream.settimeout(60.0)
+            raise self.unreachable(error.strerror or str(error)) from error
+        stream.settimeout(self.answer_seconds)
         connection.sock = stream
         return connection
 
 
-def find_agent(root_dir: Path | None) -> AgentClient:
-    """The agent at `root_dir`, else the first in ROOT_DIRS that answers, else the one that answers anywhere on this
+AgentPlace = Path | AgentClient | None
+"""What a command gets to find the agent by: its root folder, a client, or nothing."""
+
+
+def find_agent(place: AgentPlace) -> AgentClient:
+    """The agent at `place`, else the first in ROOT_DIRS that answers, else the one that answers anywhere on this
     machine, else the first in ROOT_DIRS with a socket. Raises Failure when several answer elsewhere."""
-    if root_dir is not None:
-        return AgentClient(root_dir)
+    if isinstance(place, AgentClient):
+        return place
+    if place is not None:
+        return AgentClient(place)
     clients = [AgentClient(Path(path)) for path in ROOT_DIRS]
     answering = next((client for client in clients if client.answers()), None)
     if answering is None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from glasslet.answers.pods import PodDescription, PodsAnswer
-from glasslet.answers.trace import RecordsAnswer
-from glasslet.cli.agent_client import AgentClient, find_agent, pod_path
+from glasslet.cli.agent_client import AgentClient, PodName, pod_path
 from glasslet.cli.failure import Failure
-from glasslet.cli.target import PodName, in_namespace, living_pod
+from glasslet.cli.target import in_namespace, living_pod
 
 
 def pod_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Pods on the node; `namespace/name` where the namespace was begun, or a name occurs twice."""
     try:
-        pods = [PodName(row.namespace, row.name) for row in _client(ctx).get("/pods", PodsAnswer).pods]
+        pods = _client(ctx).pod_names(incomplete)
     except Failure:
         return []
     return fitting(pods, incomplete, namespace=ctx.params.get("namespace") or "")
@@ -25,11 +22,10 @@ def pod_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 def recorded_pod_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """As `pod_names`, removed pods with a record included."""
     try:
-        rows = _client(ctx).get("/records", RecordsAnswer).records
+        living, pods = _client(ctx).recorded_pod_names(incomplete)
     except Failure:
         return []
-    pods = [PodName(row.namespace, row.name) for row in rows]
-    return fitting(pods, incomplete, namespace=ctx.params.get("namespace") or "")
+    return fitting([*living, *pods], incomplete, namespace=ctx.params.get("namespace") or "")
 
 
 def namespaces(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -65,5 +61,6 @@ def fitting(pods: list[PodName], incomplete: str, *, namespace: str = "") -> lis
 
 
 def _client(ctx: click.Context) -> AgentClient:
-    root_dir: Path | None = ctx.find_root().params.get("root_dir")
-    return find_agent(root_dir)
+    """The agent of the program that is completed; `kubectl glass` has another one than `glasslet`."""
+    client: AgentClient = ctx.find_root().command.client(ctx)  # type: ignore[attr-defined]
+    return client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
@@ -11,7 +10,7 @@ from glasslet.answers.agent import WaitRow
 from glasslet.answers.pods import ContainerRow, PodDescription, ProbeRow
 from glasslet.answers.states import Outcome
 from glasslet.answers.words import duration, milliseconds
-from glasslet.cli.agent_client import find_agent, pod_path
+from glasslet.cli.agent_client import AgentPlace, find_agent, pod_path
 from glasslet.cli.options import namespace_option, pod_argument
 from glasslet.cli.output import clock_time, fitted, output_option, printable, show, styled, table
 from glasslet.cli.target import in_namespace, living_pod
@@ -27,12 +26,12 @@ _LATE_MS = 5.0
 @namespace_option
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, namespace: str, form: str) -> None:
+def command(place: AgentPlace, pod: str, namespace: str, form: str) -> None:
     """Show one pod in full: containers, conditions, probes, waits, findings, and the last events.
 
     POD is a name, namespace/name, or the beginning of one.
     """
-    client = find_agent(root_dir)
+    client = find_agent(place)
     target = living_pod(client, in_namespace(pod, namespace))
     answer = client.get(pod_path(target.namespace, target.name), PodDescription)
     show(answer, form, lambda: described(answer, datetime.now(UTC)))
@@ -81,7 +80,8 @@ def described(answer: PodDescription, now: datetime) -> str:
             ]
             for row in answer.timeline
         ]
-        parts.append(table(("AT", "CONTAINER", "WHAT", "TOOK", ""), rows))
+        headers = ("AT", "CONTAINER", "WHAT", "TOOK", "")
+        parts.append(table(headers, fitted(rows, headers, columns=(2, 1))))
     return "\n\n".join(parts)
 
 
@@ -99,7 +99,10 @@ def waits_table(waits: tuple[WaitRow, ...], now: datetime) -> str:
         ]
         for wait in waits
     ]
-    headers = ("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN")
+    headers: tuple[str, ...] = ("FOR", "KIND", "ON", "POD", "CONTAINER", "STATION", "ENDS IN")
+    if any(wait.node for wait in waits):
+        headers = (*headers, "NODE")
+        rows = [[*shown, wait.node] for shown, wait in zip(rows, waits, strict=True)]
     return table(headers, fitted(rows, headers, columns=(2, 3, 4)))
 
 
@@ -110,7 +113,8 @@ def _probes(probes: tuple[ProbeRow, ...]) -> str:
         [clock_time(row.at), row.container, row.kind, row.verdict, row.note, milliseconds(row.total_ms), _parts(row)]
         for row in shown
     ]
-    return table(("PROBED", "CONTAINER", "PROBE", "RESULT", "", "TOOK", "PARTS"), rows)
+    headers = ("PROBED", "CONTAINER", "PROBE", "RESULT", "", "TOOK", "PARTS")
+    return table(headers, fitted(rows, headers, columns=(1, 4, 6)))
 
 
 def _is_old(probes: tuple[ProbeRow, ...], at: int) -> bool:

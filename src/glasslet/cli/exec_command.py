@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
 from glasslet.answers.requests import ExecAnswer, ExecRequest
-from glasslet.cli.agent_client import AgentClient, find_agent, pod_path
+from glasslet.cli.agent_client import AgentClient, AgentPlace, PodName, find_agent, pod_path
 from glasslet.cli.options import container_option, namespace_option, pod_argument
-from glasslet.cli.target import PodName, in_namespace, living_pod
+from glasslet.cli.target import in_namespace, living_pod
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": False})
@@ -22,13 +21,13 @@ from glasslet.cli.target import PodName, in_namespace, living_pod
 @click.argument("words", metavar="-- COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
 def command(
-    root_dir: Path | None, pod: str, words: tuple[str, ...], namespace: str, container: str, stdin: bool, tty: bool
+    place: AgentPlace, pod: str, words: tuple[str, ...], namespace: str, container: str, stdin: bool, tty: bool
 ) -> None:
     """Run a command in a container. Exits with the command's exit code.
 
     POD is a name, namespace/name, or the beginning of one.
     """
-    client = find_agent(root_dir)
+    client = find_agent(place)
     target = living_pod(client, in_namespace(pod, namespace))
     request = ExecRequest(command=words, container=container, stdin=stdin, tty=tty)
     sys.exit(run(client, target, request))

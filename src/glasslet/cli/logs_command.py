@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import click
 
-from glasslet.cli.agent_client import find_agent, pod_path
+from glasslet.cli.agent_client import AgentPlace, find_agent, pod_path
 from glasslet.cli.failure import Failure
 from glasslet.cli.options import container_option, namespace_option, pod_argument
 from glasslet.cli.target import in_namespace, living_pod
@@ -30,12 +29,12 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 @click.option("--timestamps", is_flag=True, help="Print the time of each line.")
 @click.option("--limit-bytes", metavar="N", default="", help="At most N bytes.")
 @click.pass_obj
-def command(root_dir: Path | None, /, pod: str, namespace: str, container: str, **options: object) -> None:
+def command(place: AgentPlace, /, pod: str, namespace: str, container: str, **options: object) -> None:
     """Print the log of a container.
 
     POD is a name, namespace/name, or the beginning of one.
     """
-    client = find_agent(root_dir)
+    client = find_agent(place)
     target = living_pod(client, in_namespace(pod, namespace))
     query = {
         "container": container,

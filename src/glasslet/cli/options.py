@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from glasslet.cli.completion import container_names, namespaces, pod_names, recorded_pod_names
-from glasslet.cli.state_dir import DEFAULT
+from glasslet.cli.standalone.state_dir import DEFAULT
 
 state_option = click.option(
     "--state",
@@ -34,6 +34,9 @@ container_option = click.option(
     help="The container. Default: the pod's default, else its first.",
 )
 pod_argument = click.argument("pod", shell_complete=pod_names)
+recorded_pod_argument = click.argument("pod", shell_complete=recorded_pod_names)
 optional_pod_argument = click.argument("pod", required=False, default="", shell_complete=pod_names)
 optional_recorded_pod_argument = click.argument("pod", required=False, default="", shell_complete=recorded_pod_names)
-why_argument = click.argument("pod", metavar="POD|node", shell_complete=recorded_pod_names)
+why_argument = click.argument(
+    "pod", metavar="[POD|node]", required=False, default="", shell_complete=recorded_pod_names
+)

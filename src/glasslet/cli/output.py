@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 
 import click
@@ -17,7 +19,9 @@ from glasslet.answers.wire import WireMessage, encode, to_plain
 TEXT, JSON, YAML = "text", "json", "yaml"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
-_LEAST_COLUMN = 12
+_LEAST_COLUMN = 8
+_FOR_FILE: ContextVar[bool] = ContextVar("_FOR_FILE", default=False)
+_FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 
 output_option = click.option(
     "-o",
@@ -50,8 +54,18 @@ def write(text: str) -> None:
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal."""
-    return sys.stdout.isatty()
+    """Whether text is for a terminal: standard output is one."""
+    return not _FOR_FILE.get() and sys.stdout.isatty()
+
+
+@contextmanager
+def plain_text() -> Iterator[None]:
+    """Text made in the body is for a file: without colour, and as wide as it is."""
+    token = _FOR_FILE.set(True)
+    try:
+        yield
+    finally:
+        _FOR_FILE.reset(token)
 
 
 def width() -> int:
@@ -94,7 +108,7 @@ def fitted(rows: Sequence[Sequence[str]], headers: Sequence[str], *, columns: Se
         if sizes[widest] <= _LEAST_COLUMN:
             break
         sizes[widest] -= 1
-    return [[_cut(cell, sizes[index]) for index, cell in enumerate(row)] for row in rows]
+    return [[cut(cell, sizes[index]) for index, cell in enumerate(row)] for row in rows]
 
 
 def clock_time(moment: datetime | None) -> str:
@@ -119,7 +133,13 @@ def live_text() -> Iterator[Callable[[str], None]]:
         yield show_text
 
 
-def _cut(text: str, room: int) -> str:
+def without_figures(text: str) -> str:
+    """The text without figures and durations, which change all the time."""
+    return _FIGURES.sub("", text)
+
+
+def cut(text: str, room: int) -> str:
+    """The text, with a mark where it had to be cut."""
     return text if len(text) <= room else text[: room - 1] + "…"
 
 

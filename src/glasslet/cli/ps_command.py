@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
-from glasslet.answers.agent import AgentAnswer
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.words import duration
-from glasslet.cli.agent_client import AgentClient, find_agent
-from glasslet.cli.manifests import broken_manifest_lines
+from glasslet.cli.agent_client import AgentClient, AgentPlace, find_agent
 from glasslet.cli.options import namespace_option
-from glasslet.cli.output import TEXT, fitted, live_text, on_terminal, output_option, show, styled, table, write
+from glasslet.cli.output import (
+    TEXT,
+    fitted,
+    live_text,
+    on_terminal,
+    output_option,
+    show,
+    styled,
+    table,
+    without_figures,
+    write,
+)
+from glasslet.cli.standalone.manifests import broken_manifest_lines
+from glasslet.cli.watching import SECONDS, watch_option
 
-_FIGURES = re.compile(r"\d[\d.]*( (ms|s|min|h|d)\b)?")
 _HEADERS = ("POD", "PHASE", "READY", "RESTARTS", "NOW", "SINCE")
+_NODE = "NODE"
+"""A last column, where pods of several nodes are listed."""
 _PHASE_STYLES = {
     "Running": "green",
     "Succeeded": "green",
@@ -31,14 +41,14 @@ _PHASE_STYLES = {
 
 
 @click.command("ps")
-@click.option("-w", "--watch", is_flag=True, help="Keep updating until Ctrl-C.")
+@watch_option
 @namespace_option
 @click.option("-A", "--all-namespaces", is_flag=True, help="The pods of all namespaces, as without -n.")
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, watch: bool, namespace: str, all_namespaces: bool, form: str) -> None:
+def command(place: AgentPlace, watch: bool, namespace: str, all_namespaces: bool, form: str) -> None:
     """List the pods, and what each is doing now; below them the manifests that no pod came of."""
-    client = find_agent(root_dir)
+    client = find_agent(place)
     namespace = "" if all_namespaces else namespace
     if watch and form == TEXT:
         # Ctrl-C ends it.
@@ -59,14 +69,20 @@ def pods_table(pods: Sequence[PodRow], now: datetime) -> str:
     """The table of `ps`."""
     if not pods:
         return "no pods"
-    rows = fitted([cells(row, now) for row in pods], _HEADERS, columns=[_HEADERS.index("NOW")])
-    styles = [_styles(row) for row in pods]
-    return table(_HEADERS, rows, styles)
+    headers: tuple[str, ...] = _HEADERS
+    rows, styles = [cells(row, now) for row in pods], [_styles(row) for row in pods]
+    if any(row.node for row in pods):
+        headers = (*headers, _NODE)
+        rows = [[*row, pod.node] for row, pod in zip(rows, pods, strict=True)]
+        styles = [[*row, ""] for row in styles]
+    # A name is cut only where cutting the rest does not suffice.
+    shown = fitted(rows, headers, columns=[headers.index("NOW")])
+    return table(headers, fitted(shown, headers, columns=[headers.index("POD"), len(headers) - 1]), styles)
 
 
 def broken_manifests(client: AgentClient) -> list[str]:
     """A line for each problem of a manifest that no pod came of."""
-    return broken_manifest_lines(client.get("/agent", AgentAnswer).broken_manifests)
+    return broken_manifest_lines(client.broken_manifests())
 
 
 def pods_text(pods: Sequence[PodRow], broken: Sequence[str], now: datetime) -> str:
@@ -93,7 +109,7 @@ def changes(before: dict[str, tuple[str, ...]], pods: Sequence[PodRow], now: dat
     present = set()
     for row in pods:
         present.add(row.uid)
-        shown = (*cells(row, now)[:4], _steady(row.now))
+        shown = (*cells(row, now)[:4], without_figures(row.now))
         if before.get(row.uid) != shown:
             before[row.uid] = shown
             lines.append("  ".join([now.astimezone().strftime("%H:%M:%S"), *shown[:4], row.now or "-"]))
@@ -108,17 +124,12 @@ def follow(client: AgentClient, namespace: str) -> None:
             while True:
                 pods = requested_pods(client, namespace).pods
                 shown(pods_text(pods, broken_manifests(client), datetime.now(UTC)))
-                time.sleep(1.0)
+                time.sleep(SECONDS)
     before: dict[str, tuple[str, ...]] = {}
     while True:
         for line in changes(before, requested_pods(client, namespace).pods, datetime.now(UTC)):
             write(line)
-        time.sleep(1.0)
-
-
-def _steady(now: str) -> str:
-    """The text without its changing figures."""
-    return _FIGURES.sub("", now)
+        time.sleep(SECONDS)
 
 
 def _styles(row: PodRow) -> list[str]:

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import click
 
-from glasslet.answers.pods import PodsAnswer
-from glasslet.answers.trace import RecordsAnswer
 from glasslet.answers.words import nearest
-from glasslet.cli.agent_client import AgentClient
+from glasslet.cli.agent_client import AgentClient, PodName
 from glasslet.cli.failure import Failure
-
-
-class PodName(NamedTuple):
-    """A pod's name."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 def in_namespace(typed: str, namespace: str) -> str:
@@ -38,22 +25,21 @@ def in_namespace(typed: str, namespace: str) -> str:
 
 def living_pod(client: AgentClient, typed: str) -> PodName:
     """A pod that is on the node now. Raises Failure."""
-    answer = client.get("/pods", PodsAnswer)
-    return choose(typed, [PodName(row.namespace, row.name) for row in answer.pods])
+    return choose(typed, client.pod_names(typed), place=client.place)
 
 
 def recorded_pod(client: AgentClient, typed: str) -> PodName:
     """A pod that is on the node or has a record; the former comes first. Raises Failure."""
-    answer = client.get("/records", RecordsAnswer)
-    living = list(dict.fromkeys(PodName(row.namespace, row.name) for row in answer.records if row.alive))
+    living, recorded = client.recorded_pod_names(typed)
     try:
-        return choose(typed, living)
+        return choose(typed, list(dict.fromkeys(living)), place=client.place)
     except Failure:
-        return choose(typed, list(dict.fromkeys(PodName(row.namespace, row.name) for row in answer.records)))
+        return choose(typed, list(dict.fromkeys(recorded)), place=client.place)
 
 
-def choose(typed: str, pods: Sequence[PodName]) -> PodName:
-    """The one pod that `typed` means. Raises Failure that names the candidates or the nearest."""
+def choose(typed: str, pods: Sequence[PodName], *, place: str = "on this node") -> PodName:
+    """The one pod that `typed` means; `place`: where the pods are, in words. Raises Failure that names the candidates
+    or the nearest."""
     namespace, slash, name = typed.rpartition("/")
     inside = [pod for pod in pods if not slash or pod.namespace == namespace]
     exact = [pod for pod in inside if pod.name == name]
@@ -64,10 +50,10 @@ def choose(typed: str, pods: Sequence[PodName]) -> PodName:
     if fitting:
         raise Failure(f"{typed} is ambiguous: {_listed(fitting)}")
     if not pods:
-        raise Failure(f"no pod {typed}: there are no pods on this node")
+        raise Failure(f"no pod {typed}: there are no pods {place}")
     near = nearest(typed, [str(pod) for pod in pods])
     hint = f"did you mean {_listed(near)}?" if near else f"pods here: {_listed(pods)}"
-    raise Failure(f"no pod {typed} on this node; {hint}")
+    raise Failure(f"no pod {typed} {place}; {hint}")
 
 
 def _listed(pods: Iterable[object]) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from glasslet.answers.states import EventKind, Milestone, Outcome
 from glasslet.answers.trace import Span, TraceAnswer, TraceRow
 from glasslet.answers.words import duration, milliseconds
+from glasslet.cli.agent_client import AgentPlace
 from glasslet.cli.ended_pods import answer_from_agent_or_disk
 from glasslet.cli.options import namespace_option, optional_recorded_pod_argument
-from glasslet.cli.output import clock_time, output_option, printable, show, styled, width
+from glasslet.cli.output import clock_time, cut, on_terminal, output_option, printable, show, styled, width
 from glasslet.cli.target import in_namespace
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _BAR_LIMIT = 60
 _LATER_LINES = 12
+_LEAST_NOTE = 20
 
 
 @click.command("trace")
@@ -26,7 +26,7 @@ _LATER_LINES = 12
 @click.option("--all", "everything", is_flag=True, help="All events after the start, line by line.")
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, pod: str, namespace: str, agent: bool, everything: bool, form: str) -> None:
+def command(place: AgentPlace, pod: str, namespace: str, agent: bool, everything: bool, form: str) -> None:
     """Show one pod's start from seen to Ready, and which party took each millisecond.
 
     POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
@@ -34,7 +34,7 @@ def command(root_dir: Path | None, pod: str, namespace: str, agent: bool, everyt
     if bool(pod) == agent:
         raise click.UsageError("name one POD, or use --agent")
     pod = in_namespace(pod, namespace)
-    answer = answer_from_agent_or_disk(root_dir, "trace", pod, TraceAnswer)
+    answer = answer_from_agent_or_disk(place, "trace", pod, TraceAnswer)
     show(answer, form, lambda: drawn(answer, columns=width(), later=None if everything else _LATER_LINES))
 
 
@@ -49,7 +49,7 @@ def drawn(answer: TraceAnswer, *, columns: int, later: int | None = _LATER_LINES
     for name, row in zip(names, answer.rows, strict=True):
         strokes = painted(row.spans, total_ms=answer.total_ms, cells=bar)
         style = "red" if row.outcome == Outcome.FAILED else "yellow" if row.open else "cyan"
-        note = _note(row)
+        note = cut(_note(row), max(_LEAST_NOTE, columns - margin - bar - 1)) if on_terminal() else _note(row)
         lines.append(f"  {printable(name.ljust(margin - 2))}{styled(strokes, style)} {printable(note)}".rstrip())
     lines.append(_balance(answer))
     for gap in answer.gaps:

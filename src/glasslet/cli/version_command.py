@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from glasslet.answers.agent import AgentAnswer
 from glasslet.answers.wire import WireMessage
-from glasslet.cli.agent_client import find_agent
+from glasslet.cli.agent_client import AgentPlace, find_agent
 from glasslet.cli.failure import Failure
 from glasslet.cli.output import output_option, show
 from glasslet.version import KUBELET_VERSION, VERSION
@@ -26,10 +24,10 @@ class Versions(WireMessage, frozen=True, kw_only=True):
 @click.command("version")
 @output_option
 @click.pass_obj
-def command(root_dir: Path | None, form: str) -> None:
+def command(place: AgentPlace, form: str) -> None:
     """Print the versions of this tool and of the running agent."""
     try:
-        agent = find_agent(root_dir).get("/agent", AgentAnswer)
+        agent = find_agent(place).get("/agent", AgentAnswer)
         answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION, agent=agent.version, runtime=agent.runtime)
     except Failure:
         answer = Versions(glasslet=VERSION, kubelet=KUBELET_VERSION)

@@ -290,7 +290,7 @@ async def test_a_reader_that_goes_away_is_no_error(agent: FakeAgent, web: FakeSe
 
 
 @pytest.mark.parametrize(
-    "words", [("ps", "-o", "xml"), ("pss",), ("trace",), ("trace", "web", "--agent"), ("exec", "web"), ("why",)]
+    "words", [("ps", "-o", "xml"), ("pss",), ("trace",), ("trace", "web", "--agent"), ("exec", "web")]
 )
 async def test_wrong_usage_has_exit_code_2(tmp_path: Path, words: tuple[str, ...]) -> None:
     ran = await glasslet(tmp_path, *words)

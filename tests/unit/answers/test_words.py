@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glasslet.answers.words import duration, milliseconds, times
+from glasslet.answers.words import duration, milliseconds, size_words, times
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,19 @@ def test_milliseconds_keep_what_matters(value: float, words: str) -> None:
 
 def test_counts_are_words() -> None:
     assert [times(count) for count in (0, 1, 2)] == ["0 times", "once", "2 times"]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (-1, "0 bytes"),
+        (312, "312 bytes"),
+        (1024, "1 KiB"),
+        (3.1 * 2**20, "3.1 MiB"),
+        (128 * 2**20, "128 MiB"),
+        (1023.6 * 2**20, "1 GiB"),
+        (5000 * 2**30, "5000 GiB"),
+    ],
+)
+def test_sizes_have_the_unit_that_keeps_them_short(count: float, words: str) -> None:
+    assert size_words(count) == words

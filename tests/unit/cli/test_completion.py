@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from glasslet.cli.agent_client import PodName
 from glasslet.cli.completion import fitting
-from glasslet.cli.target import PodName
 
 PODS = [PodName("default", "web"), PodName("default", "job"), PodName("kube-system", "job")]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 import pytest
 
+from glasslet.cli.agent_client import PodName
 from glasslet.cli.failure import Failure
-from glasslet.cli.target import PodName, choose, in_namespace
+from glasslet.cli.target import choose, in_namespace
 
 PODS = [
     PodName("default", "web"),

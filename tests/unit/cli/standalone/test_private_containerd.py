@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from glasslet.cli import private_containerd
 from glasslet.cli.failure import Failure
-from glasslet.cli.private_containerd import containerd_config, find_tools, free_subnet, network
-from glasslet.cli.state_dir import StateDir
+from glasslet.cli.standalone import private_containerd
+from glasslet.cli.standalone.private_containerd import containerd_config, find_tools, free_subnet, network
+from glasslet.cli.standalone.state_dir import StateDir
 
 
 def config(**fields: Any) -> dict[str, Any]:

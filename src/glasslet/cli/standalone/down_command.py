@@ -13,13 +13,13 @@ from pathlib import Path
 import click
 
 from glasslet.answers.pods import PodsAnswer
-from glasslet.cli import manifests, processes
-from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
 from glasslet.cli.options import state_option
 from glasslet.cli.output import write
-from glasslet.cli.private_containerd import PrivateContainerd
-from glasslet.cli.state_dir import StateDir
+from glasslet.cli.standalone import manifests, processes
+from glasslet.cli.standalone.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.standalone.private_containerd import PrivateContainerd
+from glasslet.cli.standalone.state_dir import StateDir
 
 _STOP_SECONDS = 15.0
 _MNT_DETACH = 2

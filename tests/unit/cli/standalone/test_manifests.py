@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from glasslet.cli.failure import Failure
-from glasslet.cli.manifests import FollowedFolders, clear, link, unlink, wanted_files
+from glasslet.cli.standalone.manifests import FollowedFolders, Rules, clear, link, unlink, wanted_files
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_files_that_come_and_go_in_a_named_folder_are_followed(tmp_path: Path, f
     single = manifest(tmp_path / "single.yaml")
     first = manifest(tmp_path / "pods" / "first.yaml")
     link(folder, wanted_files([str(single), str(first.parent)]))
-    following = FollowedFolders(folder, [str(single), str(first.parent)])
+    following = FollowedFolders(folder, [str(single), str(first.parent)], Rules(claims=tmp_path))
     second = manifest(tmp_path / "pods" / "second.yaml")
     first.unlink()
     following.update()

@@ -14,9 +14,9 @@ import time
 import zlib
 from pathlib import Path
 
-from glasslet.cli import processes
 from glasslet.cli.failure import Failure
-from glasslet.cli.state_dir import StateDir
+from glasslet.cli.standalone import processes
+from glasslet.cli.standalone.state_dir import StateDir
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _CNI_FOLDERS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")

@@ -17,15 +17,15 @@ import msgspec
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.pods import PodRow, PodsAnswer
-from glasslet.cli import manifests
-from glasslet.cli.agent_process import AgentOptions, AgentProcess
 from glasslet.cli.failure import Failure, NotInTime
-from glasslet.cli.manifests import broken_manifest_lines
 from glasslet.cli.options import state_option
 from glasslet.cli.output import live_text, on_terminal, printable, write
-from glasslet.cli.private_containerd import PrivateContainerd
 from glasslet.cli.ps_command import changes, pods_text
-from glasslet.cli.state_dir import DEFAULT, RuntimeChoice, StateDir
+from glasslet.cli.standalone import manifests
+from glasslet.cli.standalone.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.standalone.manifests import broken_manifest_lines
+from glasslet.cli.standalone.private_containerd import PrivateContainerd
+from glasslet.cli.standalone.state_dir import DEFAULT, RuntimeChoice, StateDir
 
 _LOOK_SECONDS = 0.25
 _NOTICE_SECONDS = 3.0
@@ -44,6 +44,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     healthz_port: int
     hostname: str
     verbosity: int
+    run_cron_jobs: bool
 
 
 @click.command("up")
@@ -94,11 +95,13 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     help="Health port; 0: none.",
 )
 @click.option("--hostname", metavar="NAME", default="", help="The node's name. Default: the machine's.")
+@click.option("--run-cron-jobs", is_flag=True, help="Run the pods of CronJobs once, now; without it they are left out.")
 @click.option("-v", "--verbosity", metavar="N", default=2, show_default=True, help="Log verbosity of the agent.")
 def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 
-    PATH is a manifest, a folder of manifests, or - for standard input. Pods of earlier calls keep running. Ctrl-C ends
+    PATH is a manifest, a folder of manifests, or - for standard input. A Deployment, StatefulSet, DaemonSet or Job runs
+    as one pod; a line says what of it is not done. Pods of earlier calls keep running. Ctrl-C ends
     the agent, not the pods; `glasslet down` removes them. With --detach or --until-ready a broken manifest is an error
     (exit code 1) that lists all its problems; the other pods run.
     """
@@ -113,9 +116,12 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
     state.make()
     agent = AgentProcess(state)
     endpoint = _runtime(state, options)
-    manifests.link(state.manifests, files)
+    rules = manifests.Rules(claims=state.path / "claims", cron_jobs=options.run_cron_jobs)
+    notes = manifests.add(state.manifests, files, rules)
     if "-" in options.paths:
-        manifests.keep_standard_input(state.manifests)
+        notes += manifests.keep_standard_input(state.manifests, rules)
+    for note in notes:
+        write(note)
     joined = agent.running() is not None and agent.client.answers()
     if joined:
         write(f"the agent already runs (pid {agent.running()}); the pods are added")
@@ -130,7 +136,7 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
                 verbosity=options.verbosity,
             )
         )
-    watching = PodWatch(agent, manifests.FollowedFolders(state.manifests, options.paths))
+    watching = PodWatch(agent, manifests.FollowedFolders(state.manifests, options.paths, rules, notes))
     if options.detach:
         if options.until_ready is not None:
             watching.run(until_ready=options.until_ready)

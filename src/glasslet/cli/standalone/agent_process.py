@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from glasslet.answers.agent import AgentAnswer
-from glasslet.cli import processes
 from glasslet.cli.agent_client import AgentClient
 from glasslet.cli.failure import Failure
-from glasslet.cli.state_dir import StateDir
+from glasslet.cli.standalone import processes
+from glasslet.cli.standalone.state_dir import StateDir
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 15.0
@@ -48,7 +48,10 @@ class AgentProcess:
             pid_file=self.state.agent_pid,
             log=self.state.agent_log,
             # Another folder than that of a kubelet on the same machine.
-            environment={"GLASSLET_DEVICE_PLUGIN_DIR": f"{self.state.root_dir}/device-plugins"},
+            environment={
+                "GLASSLET_DEVICE_PLUGIN_DIR": f"{self.state.root_dir}/device-plugins",
+                "GLASSLET_LEAVE_MACHINE": "true",
+            },
         )
         until = time.monotonic() + _START_SECONDS
         while not self.client.answers():
