@@ -29,6 +29,8 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import SystemClock
 from glasslet.host.cgroups.discovery import find_tree
+from glasslet.host.cgroups.figures_v1 import FiguresV1
+from glasslet.host.cgroups.figures_v2 import FiguresV2
 from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import read_machine
@@ -36,8 +38,6 @@ from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
 from glasslet.runtime.model import ContainerPhase, FilesystemUsage, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.runtime.usage import ContainerUsage
-from glasslet.stats.cgroups.figures_v1 import FiguresV1
-from glasslet.stats.cgroups.figures_v2 import FiguresV2
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvloop
 
 from glasslet.assembly.cluster import pod_cidr_services, report_node_notices
+from glasslet.assembly.eviction import build_eviction
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
+from glasslet.assembly.node_services import build_node_services, prepare_machine, take_lock_file
 from glasslet.assembly.platform import Platform, build_platform
 from glasslet.assembly.pods import PodSide, build_pod_side
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
@@ -27,9 +30,15 @@ from glasslet.assembly.servers import (
     build_servers,
     find_service_manager,
 )
+from glasslet.assembly.shutdown import shutdown_services
 from glasslet.assembly.stats import build_stats
+from glasslet.assembly.tracing import exporting_spans
+from glasslet.calls.start import StartWatch
 from glasslet.concurrency.services import running
 from glasslet.config.loading import Loaded
+from glasslet.eviction.manager import EvictionManager
+from glasslet.host.files.start_note import StartNotes
+from glasslet.host.machine import node_name
 from glasslet.host.process import set_open_files, set_own_oom_score
 from glasslet.node.facts import find_host_ips
 from glasslet.record.stations import WaitKind
@@ -41,57 +50,84 @@ from glasslet.version import KUBELET_VERSION
 logger = logging.getLogger(__name__)
 
 
-def run(loaded: Loaded, serving_pair: ServingPair) -> int:
-    """Runs the agent with a valid configuration until TERM or INT. The exit code; a start that fails raises."""
+def run(loaded: Loaded, serving_pair: ServingPair, watch: StartWatch) -> int:
+    """Runs the agent with a valid configuration until TERM or INT. The exit code; a start that fails raises. `watch`
+    has seen the start so far."""
     logs = loaded.configuration.logging
     modules = {item.file_pattern: item.verbosity for item in logs.vmodule}
     log = set_up_logging(LoggingSettings(logs.format, logs.verbosity, modules), context=log_fields)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_until_signal(loaded, serving_pair, log))
+            return runner.run(_until_signal(loaded, serving_pair, log, watch))
     finally:
         log.close()
 
 
-async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) -> int:
+async def _until_signal(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging, watch: StartWatch) -> int:
     loop = asyncio.get_running_loop()
-    agent = asyncio.create_task(_agent(loaded, serving_pair, log), name="agent")
+    notes = StartNotes(loaded.options.root_dir, node=node_name(loaded.options.hostname_override))
+    agent = asyncio.create_task(_agent(loaded, serving_pair, log, notes, watch), name="agent")
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, agent.cancel)
     try:
         await agent
     except asyncio.CancelledError:
         logger.info("kubelet ends, containers go on")
+        notes.ended()
     return 0
 
 
-async def _agent(loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging) -> None:
-    foundation = build_foundation(loaded, serving_pair)
-    startup, vitals = Startup(), Vitals(log_check(log.problem))
+async def _agent(
+    loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging, notes: StartNotes, watch: StartWatch
+) -> None:
+    foundation = build_foundation(loaded, serving_pair, watch)
+    startup, vitals = (
+        Startup(lambda reason: notes.up() if reason is None else notes.waiting(reason)),
+        Vitals(log_check(log.problem)),
+    )
     manager = find_service_manager(foundation, vitals)
     async with AsyncExitStack() as layers:
         # Connections to the API server end last: events are sent to the end.
         layers.push_async_callback(foundation.close)
+        await layers.enter_async_context(exporting_spans(foundation))
         await layers.enter_async_context(running(build_first_services(foundation, startup, manager)))
+        startup.waiting_for("the kubelet is starting")
         logger.info("kubelet starts", extra={"version": KUBELET_VERSION, "node": foundation.node_name})
+        await take_lock_file(foundation, startup.waiting_for, layers)
         set_own_oom_score(foundation.configuration.oom_score_adj)
         set_open_files(foundation.configuration.max_open_files)
         await _obtain_identity(foundation, startup, layers)
-        platform = await _connect(foundation, startup, layers)
-        report_node_notices(foundation)
-        pods = build_pod_side(platform)
-        add_vitals(vitals, foundation, pods)
-        stats = build_stats(foundation, platform.runtime, pods)
-        servers = await build_servers(platform, pods, stats, vitals, log)
-        await _manage_pods(platform, pods, servers, layers)
-        await _listen_to_sources(platform, pods, layers)
+        async with _telling_of_failure(foundation):
+            platform = await _connect(foundation, startup, layers)
+            report_node_notices(foundation)
+            pods = build_pod_side(platform)
+            add_vitals(vitals, foundation, pods)
+            stats = build_stats(foundation, platform.runtime, pods)
+            servers = await build_servers(platform, pods, stats, vitals, log)
+            await _manage_pods(platform, pods, servers, build_eviction(platform, pods, stats), layers)
+            await _listen_to_sources(platform, pods, layers)
         startup.finished()
+        watch.finished()
         if manager is not None:
             manager.ready()
             layers.callback(manager.stopping)
         if foundation.identity is not None:
             await foundation.identity.watch()
         await asyncio.get_running_loop().create_future()
+
+
+@asynccontextmanager
+async def _telling_of_failure(foundation: Foundation) -> AsyncIterator[None]:
+    """A start that fails is an event of the node before the agent ends."""
+    try:
+        yield
+    except Exception as error:
+        foundation.events.node("Warning", "KubeletSetupFailed", str(error))
+        await foundation.events.written(within=_LAST_EVENT_WITHIN)
+        raise
+
+
+_LAST_EVENT_WITHIN = 2.0
 
 
 async def _obtain_identity(foundation: Foundation, startup: Startup, layers: AsyncExitStack) -> None:
@@ -112,15 +148,18 @@ async def _connect(foundation: Foundation, startup: Startup, layers: AsyncExitSt
     return await build_platform(foundation, build_runtime_side(foundation, connection), host_ips)
 
 
-async def _manage_pods(platform: Platform, pods: PodSide, servers: ServerSide, layers: AsyncExitStack) -> None:
+async def _manage_pods(
+    platform: Platform, pods: PodSide, servers: ServerSide, eviction: EvictionManager, layers: AsyncExitStack
+) -> None:
     """From here on the agent observes what runs, works on pods, and answers."""
     foundation, runtime = platform.foundation, platform.runtime
     await layers.enter_async_context(running({"runtime connection lingers": runtime.connection.linger.run}))
     observation = {"observed pods": runtime.observed.run, "runtime conditions": runtime.conditions.run}
     await layers.enter_async_context(running(observation))
     await layers.enter_async_context(running(pods.configuration.services))
+    await prepare_machine(foundation)
     await pods.cgroups.start()
-    platform.devices.manager.start()
+    await platform.devices.manager.start()
     await layers.enter_async_context(running(platform.devices.services))
     probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
     work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
@@ -129,9 +168,13 @@ async def _manage_pods(platform: Platform, pods: PodSide, servers: ServerSide, l
         await server.start()
         layers.push_async_callback(server.stop)
     upkeep = {
+        "eviction": eviction.run,
         "log rotation": runtime.rotator.run,
+        "progress of pulls": runtime.pull_watch.run,
         "pod resources": build_pod_resources(foundation, pods).run,
         **pods.services,
+        **build_node_services(platform),
+        **shutdown_services(platform, pods),
         **pod_cidr_services(foundation, runtime),
         **servers.services,
     }

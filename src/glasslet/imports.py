@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from glasslet.calls.start import StartWatch
     from glasslet.config.loading import Loaded
     from glasslet.server.transport.serving_certificate import ServingPair
 
 
-def load_agent() -> Callable[[Loaded, ServingPair], int]:
+def load_agent() -> Callable[[Loaded, ServingPair, StartWatch], int]:
     """Returns `daemon.run`. The loaded modules are frozen for the garbage collector: they live as long as the process,
     and each full collection would walk through all of them."""
     with _without_collector():

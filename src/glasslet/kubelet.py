@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from glasslet.version import KUBELET_VERSION, KUBERNETES_VERSION, VERSION
 
 if TYPE_CHECKING:
+    from glasslet.calls.start import StartWatch
     from glasslet.config.flags.parsing import ParsedFlags
     from glasslet.config.loading import Loaded
     from glasslet.config.options import Options
@@ -41,16 +42,20 @@ def _start(arguments: list[str]) -> int:
     parsed = flags.parse(arguments)
     if not parsed.problems and (code := _answer(parsed)) is not None:
         return code
-    from glasslet.config.check import machine_problems
-    from glasslet.config.loading import in_order, load
+    from glasslet.calls.start import StartWatch
 
-    loaded = load(arguments)
+    watch = StartWatch()
+    with watch.part("modules of the configuration"):
+        from glasslet.config.check import machine_problems
+        from glasslet.config.loading import in_order, load
+
+    loaded: Loaded = watch.wrapped(load)(arguments)
     for notice in loaded.warnings:
         _complain(f"{notice.origin}: {notice.message}" if notice.field[:2] != "--" else notice.message)
-    problems = loaded.problems or tuple(in_order(machine_problems(loaded)))
+    problems = loaded.problems or tuple(in_order(watch.wrapped(machine_problems)(loaded)))
     if problems:
         return _give_up(problems, loaded.options)
-    return _run(loaded, arguments)
+    return _run(loaded, arguments, watch)
 
 
 def _answer(parsed: ParsedFlags) -> int | None:
@@ -65,29 +70,39 @@ def _answer(parsed: ParsedFlags) -> int | None:
     return _say(f"Kubernetes {KUBELET_VERSION}") if version == "true" else None
 
 
-def _run(loaded: Loaded, arguments: list[str]) -> int:
+def _run(loaded: Loaded, arguments: list[str], watch: StartWatch) -> int:
     try:
         from glasslet.host.process import set_own_title
         from glasslet.imports import load_agent
         from glasslet.server.transport.serving_certificate import begin_serving_pair
 
         set_own_title(arguments)
-        serving_pair = begin_serving_pair(loaded)
-        return load_agent()(loaded, serving_pair)
+        serving_pair = watch.wrapped(begin_serving_pair)(loaded)
+        run = watch.wrapped(load_agent)()
+        watch.watch(("glasslet.daemon", "glasslet.assembly."))
+        return watch.wrapped(run)(loaded, serving_pair, watch)  # type: ignore[no-any-return]
     except Exception as error:
         # The last resort: a failed start says why in one line, with the trace below it.
         import traceback
 
         from glasslet.config.failure import failure_line
+        from glasslet.host.files.start_note import StartNotes
+        from glasslet.host.start_failures import start_failure
 
-        _complain(_stamped(failure_line(f"failed to run Kubelet: {error}")))
+        cause = start_failure(error)
+        StartNotes(loaded.options.root_dir, node=loaded.options.hostname_override).refused([(cause, "")])
+        _complain(_stamped(failure_line(f"failed to run Kubelet: {cause}")))
         traceback.print_exception(error)
         return 1
 
 
 def _give_up(problems: Sequence[ConfigProblem], options: Options) -> int:
-    from glasslet.config.failure import failure_line, failure_text, problem_lines
+    from glasslet.config.failure import failure_line, failure_text, first_line, problem_lines
+    from glasslet.host.files.start_note import StartNotes
 
+    StartNotes(options.root_dir, node=options.hostname_override).refused(
+        [(first_line(one.message), str(one.origin)) for one in problems]
+    )
     if len(problems) > 1:
         _complain("\n".join([f"{len(problems)} problems:", *problem_lines(problems)]))
     _complain(_stamped(failure_line(failure_text(problems, options))))

@@ -6,8 +6,8 @@ from typing import Any
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.host.cgroups.figures import CgroupFigures, Details, MemoryFigures, Part, Pressure, Stall
 from glasslet.runtime.model import ObservedContainer
-from glasslet.stats.cgroups.figures import CgroupFigures, Details, MemoryFigures, Part, Pressure, Stall
 from glasslet.stats.network import Interface
 from glasslet.stats.readings import ContainerReading, NodeReading, PodReading
 from glasslet.stats.targets import PodTarget

@@ -14,6 +14,8 @@ from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
 from glasslet.exchange.facts import ProbeOutcome
+from glasslet.glass.inspection.tree import Inspector
+from glasslet.glass.stops.view import StopView
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
@@ -35,10 +37,13 @@ from glasslet.record.store import Record
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.status.builder import status_builder
+from glasslet.stops.stops import Stops
 from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from tests.builders.pod import UID, update
 from tests.fakes.background import in_background
+from tests.fakes.conditions import InlineConditions
+from tests.fakes.content import silent_watch
 from tests.fakes.pod_node import (
     EventLog,
     FakeCgroups,
@@ -101,7 +106,16 @@ class Agent:
         self.sources_ready = True
         self.network_error: str | None = None
         self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=NoFigures(), clock=self.clock)
-        self.images = ImageManager(images=node.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.conditions = InlineConditions()
+        self.stops = Stops(recorder=self.record, events=self.events, clock=self.clock, conditions=self.conditions)
+        self.images = ImageManager(
+            images=node.runtime,
+            recorder=self.record,
+            events=self.events,
+            clock=self.clock,
+            watch=silent_watch(self.record, self.events, self.clock),
+            stops=self.stops,
+        )
         self.allocations = Allocations(
             judge=lambda wanted, allocated, others: node.judge(wanted, allocated, others),
             kept=node.kept,
@@ -133,9 +147,20 @@ class Agent:
             node_events=lambda *told: self.node_events.append(told),
             work=PodWorkerMetrics(self.registry),
             starts=PodStartMetrics(self.registry),
+            stops=self.stops,
         )
         self.settings = settings or WorkerSettings(limits=BackOffLimits())
         self.census = PodCensus()
+        self.inspector = Inspector(
+            node="node",
+            census=self.census,
+            observed=self.observed.get,
+            last=lambda ref: (),
+            standing=self.record.standing_of,
+            hold_of=self.stops.hold_of,
+            clock=self.clock,
+        )
+        self.stops.watch(StopView(census=self.census, inspector=self.inspector))
         self.wakes = PodWakes(self.census)
         self.workers = PodWorkers(
             census=self.census,

@@ -60,7 +60,11 @@ class ProbedAgent(Agent):
             results=self.results,
             memory=self.memory,
             report=ProbeReport(
-                recorder=self.record, events=self.events, metrics=ProbeMetrics(self.registry), clock=self.clock
+                recorder=self.record,
+                events=self.events,
+                metrics=ProbeMetrics(self.registry),
+                clock=self.clock,
+                stops=self.stops,
             ),
             on_change=self.wakes.probed,
             node_ip="192.0.2.1",

@@ -47,6 +47,7 @@ from glasslet.volumes.types.empty_dir import EmptyDir
 from tests.component.pod_agent import NoFigures
 from tests.component.probed_agent import FakeMemory
 from tests.fakes.claims import NO_CLAIMS
+from tests.fakes.content import silent_watch
 from tests.fakes.inline_threads import InlineThreads
 from tests.fakes.mounts import FakeMounts
 from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, no_mounts
@@ -74,7 +75,13 @@ class WholeAgent:
             threads=self.threads,
             clock=self.clock,
         )
-        self.images = ImageManager(images=self.runtime, recorder=self.record, events=self.events, clock=self.clock)
+        self.images = ImageManager(
+            images=self.runtime,
+            recorder=self.record,
+            events=self.events,
+            clock=self.clock,
+            watch=silent_watch(self.record, self.events, self.clock),
+        )
         self.census = PodCensus()
         self.wakes = PodWakes(self.census)
         self.probes = ProbeManager(

@@ -20,6 +20,7 @@ import aiohttp
 import yaml
 
 from glasslet.devices.registration import FOLDER_VARIABLE
+from glasslet.host.kernel_settings import LEAVE_MACHINE
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, unmount_below
 
 NODE = "node-a"
@@ -89,8 +90,12 @@ class Agent:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, FOLDER_VARIABLE: str(self.device_plugins), **self.environment},
+                env={**os.environ, **self._shares_machine(), **self.environment},
             )
+
+    def _shares_machine(self) -> dict[str, str]:
+        """Agents of tests change nothing that others of the machine would see."""
+        return {FOLDER_VARIABLE: str(self.device_plugins), LEAVE_MACHINE: "true"}
 
     @property
     def pid(self) -> int:
@@ -230,6 +235,8 @@ class Agent:
             # The machine has one tree of cgroups for all agents that tests run: who wants some says where of its own.
             "cgroupsPerQOS": False,
             "enforceNodeAllocatable": [],
+            # No test is about the room that the machine has left, but those that say so.
+            "evictionHard": {"memory.available": "0%"},
             "authentication": {"webhook": {"enabled": False}, "anonymous": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             **extra,

@@ -13,12 +13,15 @@ from aiohttp import web
 from msgspec import Struct
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
+from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
+from glasslet.glass.host_look import no_look
+from glasslet.glass.page.source import PageSource
 from glasslet.glass.routes import socket_routes
 from glasslet.glass.source import GlassSource
 from glasslet.glass.stuck import Stuck
@@ -27,6 +30,7 @@ from glasslet.probes.results import ProbeResult
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.store import Record
 from glasslet.runtime.errors import RuntimeRejected
+from glasslet.runtime.images.progress_watch import PullView
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
 
 
@@ -46,12 +50,16 @@ class FakeGlassSource:
     def __init__(self) -> None:
         self.seen: list[FakeSeenPod] = []
         self.logs: dict[str, list[bytes]] = {}
+        self.timestamped = False
+        """Each chunk of a log is one line that begins with its time."""
         self.previous_logs: dict[str, list[bytes]] = {}
         self.requests: list[LogRequest] = []
         self.probe_results: tuple[ProbeResult, ...] = ()
         self.streaming_url = ""
         self.broken_manifests: tuple[ManifestProblem, ...] = ()
         self.hanging: dict[str, Stuck] = {}
+        self.pulls: dict[PodUID, dict[str, PullView]] = {}
+        self.holds: dict[str, Hold] = {}
         self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
         self.break_off_after: int | None = None
 
@@ -62,6 +70,9 @@ class FakeGlassSource:
             node=self.node,
             probes=self.probes,
             stuck=self.stuck,
+            pulls=lambda uid: self.pulls.get(uid, {}),
+            hold_of=lambda uid: self.holds.get(uid),
+            look=no_look,
             read_logs=self.read_logs,
             exec_url=self.exec_url,
         )
@@ -71,7 +82,12 @@ class FakeGlassSource:
 
     def agent(self) -> AgentAnswer:
         return AgentAnswer(
-            version="0.0.1", pid=1, ready=True, desired_pods=len(self.seen), broken_manifests=self.broken_manifests
+            version="0.0.1",
+            pid=1,
+            node=self.situation.name,
+            ready=True,
+            desired_pods=len(self.seen),
+            broken_manifests=self.broken_manifests,
         )
 
     def node(self) -> NodeSituation:
@@ -88,10 +104,11 @@ class FakeGlassSource:
         logs = self.previous_logs if request.previous else self.logs
         if request.container not in logs:
             raise LogsNotAvailable(f'container "{request.container}" in pod "{pod.metadata.name}" is waiting to start')
-        for number, chunk in enumerate(logs[request.container]):
+        chunks = logs[request.container]
+        for number, chunk in enumerate(chunks[-1:] if request.tail == 1 and self.timestamped else chunks):
             if number == self.break_off_after:
                 raise OSError("the disk failed")
-            yield chunk
+            yield chunk.split(b" ", 1)[1] if self.timestamped and not request.timestamps else chunk
 
     async def exec_url(self, pod: Pod, request: ExecRequest) -> str:
         if not self.streaming_url:
@@ -109,13 +126,13 @@ class FakeAgent(Struct):
 
 
 @asynccontextmanager
-async def fake_agent(root_dir: Path) -> AsyncIterator[FakeAgent]:
+async def fake_agent(root_dir: Path, *, page: PageSource | None = None) -> AsyncIterator[FakeAgent]:
     """An agent at `<root_dir>/glasslet.sock`."""
     record = Record()
     keeper = RecordKeeper(record=record, folder=root_dir / "glasslet" / "records")
     source = FakeGlassSource()
     app = web.Application()
-    app.add_routes(socket_routes(source.functions(), keeper))
+    app.add_routes(socket_routes(source.functions(), keeper, page or PageSource()))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     keeping = asyncio.create_task(keeper.run())
     await keeper.flush()

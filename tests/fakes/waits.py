@@ -29,7 +29,7 @@ class WaitLog:
     def passed(self, station: Station, *, container: str = "", detail: str = "") -> None:
         return
 
-    def decided(self, what: str, *, container: str = "", **inputs: object) -> None:
+    def decided(self, what: str, *, container: str = "", tipped: tuple[str, ...] = (), **inputs: object) -> None:
         return
 
     def observed(self, subject: str, old: str, new: str, *, container: str = "") -> None:

@@ -44,6 +44,7 @@ from tests.builders.pod import container, pod, post_start, pre_stop, sidecar, up
 from tests.fakes.background import in_background
 from tests.fakes.claims import NO_CLAIMS
 from tests.fakes.containerd import PrivateContainerd
+from tests.fakes.content import silent_watch
 from tests.fakes.pod_node import UNCOUNTED, EventLog, FakeCgroups, NoDevices, Nothing, StatusBoard, no_mounts
 
 pytestmark = pytest.mark.containerd
@@ -82,7 +83,13 @@ class RealAgent:
         self.services = PodServices(
             runtime=connection.runtime,
             observed=self.observed,
-            images=ImageManager(images=connection.images, recorder=self.record, events=self.events, clock=self.clock),
+            images=ImageManager(
+                images=connection.images,
+                recorder=self.record,
+                events=self.events,
+                clock=self.clock,
+                watch=silent_watch(self.record, self.events, self.clock),
+            ),
             volumes=_volumes(root, self.record),
             files=self.files,
             cgroups=_DefaultCgroups(),

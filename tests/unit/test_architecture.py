@@ -10,6 +10,11 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "glasslet"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 FROZEN = "dataclass(frozen=True, slots=True, kw_only=True)"
+CGROUP_FILE = re.compile(
+    r"/sys/fs/cgroup|\b(cgroup|cpu|cpuacct|cpuset|memory|pids|io|blkio|hugetlb|freezer)\."
+    r"(procs|controllers|subtree_control|stat|max|min|low|high|weight|shares|cfs_\w+|current|peak|events|pressure|usage\w*"
+    r"|limit_in_bytes|cpus\w*|mems|swap\.\w+|memsw\.\w+|oom\w*|state)\b"
+)
 LISTED = re.findall(r"`([\w./-]+)`", PAGE)
 
 
@@ -55,3 +60,30 @@ def test_nothing_is_set_on_a_part_after_its_construction() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             assert not any(isinstance(target, ast.Attribute) for target in targets), f"{path.name}: {ast.unparse(node)}"
+
+
+def test_only_the_room_of_cgroups_opens_their_files() -> None:
+    # The others ask it for typed values. `config`, which stands below it, only looks which version there is; keys of
+    # limits that the runtime sets are no files that the agent opens.
+    named_elsewhere = {"config/loading.py", "config/machine.py", "podspec/resources.py"}
+    found = set()
+    for path in SOURCES.rglob("*.py"):
+        room = str(path.relative_to(SOURCES))
+        if room.startswith("host/cgroups/") or "_generated" in room:
+            continue
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in documentation)
+        if any(isinstance(node.value, str) and CGROUP_FILE.search(node.value) for node in texts):
+            found.add(room)
+    assert found == named_elsewhere
+
+
+def test_each_public_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in SOURCES.rglob("*.py"):
+        if "_generated" not in path.parts:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(str(path.relative_to(SOURCES)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

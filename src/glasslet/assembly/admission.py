@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasslet.admission.app_armor import app_armor_rule
-from glasslet.admission.chain import DeviceClaims, PodAdmission
+from glasslet.admission.chain import PodAdmission
+from glasslet.admission.node_shutdown import node_shutdown_rule
 from glasslet.admission.pod_features import pod_level_resources_rule
+from glasslet.admission.pressure import pressure_rule
 from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
@@ -25,11 +27,23 @@ from glasslet.podspec.resources import swap_limit
 from glasslet.resources.node_share import machine_for_pods
 
 
-def build_admission(
-    foundation: Foundation, node: Callable[[], Node], initial: Callable[[], Node], devices: DeviceClaims | None = None
-) -> PodAdmission:
+def build_pod_admission(platform: Platform) -> PodAdmission:
+    """Admission by the node as the API server has it, or as it would register."""
+    cluster = platform.cluster
+    if cluster is not None:
+        return _build_admission(platform, cluster.node.current, cluster.node.initial)
+    standalone = build_standalone_node(platform.foundation, platform.host_ips)
+
+    def node() -> Node:
+        return standalone(platform.runtime.conditions.supplemental_groups_policy)
+
+    return _build_admission(platform, node, node)
+
+
+def _build_admission(platform: Platform, node: Callable[[], Node], initial: Callable[[], Node]) -> PodAdmission:
     """`node`: the node as last known; `initial`: as it would register, for a node object without allocatable
     resources."""
+    foundation = platform.foundation
     configuration, gates = foundation.configuration, foundation.loaded.gates
 
     def allocatable() -> Mapping[str, Quantity]:
@@ -39,27 +53,15 @@ def build_admission(
     return PodAdmission(
         node=node,
         allocatable=allocatable,
-        before=(sysctl_rule(sysctls),),
+        before=(pressure_rule(platform.pressures.conditions), sysctl_rule(sysctls)),
         after=(
             app_armor_rule(enabled=app_armor_enabled()),
             pod_level_resources_rule(enabled=gates.enabled("PodLevelResources")),
+            node_shutdown_rule(shutting_down=lambda: foundation.shutdown.raised),
         ),
-        devices=devices,
+        devices=platform.devices.manager,
         note=lambda text: foundation.record.decided("does not fit", because=text),
     )
-
-
-def build_pod_admission(platform: Platform) -> PodAdmission:
-    """Admission by the node as the API server has it, or as it would register."""
-    foundation, cluster, devices = platform.foundation, platform.cluster, platform.devices.manager
-    if cluster is not None:
-        return build_admission(foundation, cluster.node.current, cluster.node.initial, devices)
-    standalone = build_standalone_node(foundation, platform.host_ips)
-
-    def node() -> Node:
-        return standalone(platform.runtime.conditions.supplemental_groups_policy)
-
-    return build_admission(foundation, node, node, devices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

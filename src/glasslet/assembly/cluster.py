@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -12,6 +13,7 @@ from glasslet.api.times import whole_seconds
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import APIClients, Foundation
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.eviction.pressures import NodePressures
 from glasslet.host.machine import capacity_of
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.host.resolver import ResolverSource
@@ -19,7 +21,7 @@ from glasslet.node.agent import NodeAgent, NodeAPI
 from glasslet.node.facts import FactKeeper, HostProbe
 from glasslet.node.facts_for_pods import NodeForPods, facts_for_pods
 from glasslet.node.initial import standalone_nodes
-from glasslet.node.inputs import Contributions, HostFacts, NodeInputs
+from glasslet.node.inputs import Contributions, HostFacts, NodeInputs, Pressures
 from glasslet.node.notices import resolver_notice, swap_notice
 from glasslet.node.pod_cidr import PodCIDRHandover
 from glasslet.node.reporting import NodeReporting
@@ -39,7 +41,9 @@ class ClusterSide:
     volumes_in_use: VolumesInUse
 
 
-def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide) -> ClusterSide | None:
+def build_cluster_side(
+    foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide, pressures: NodePressures
+) -> ClusterSide | None:
     """None for a standalone agent."""
     clients = foundation.clients
     if clients is None:
@@ -68,6 +72,8 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
             metrics=foundation.metrics.node_start,
         ),
         contributions=Contributions(
+            pressures=partial(_pressures, pressures),
+            shutdown_problem=foundation.shutdown.problem,
             devices=devices.offers.resources,
             # Without a checkpoint this machine is new under an old name.
             reset_extended=lambda: not devices.file.exists(),
@@ -76,6 +82,11 @@ def build_cluster_side(foundation: Foundation, runtime: RuntimeSide, devices: De
     )
     devices.manager.subscribe(node.wake)
     return ClusterSide(clients=clients, node=node, facts=facts, volumes_in_use=in_use)
+
+
+def _pressures(node: NodePressures) -> Pressures:
+    under = node.conditions()
+    return Pressures(memory="MemoryPressure" in under, disk="DiskPressure" in under, pids="PIDPressure" in under)
 
 
 def settings_of_node(foundation: Foundation) -> NodeSettings:

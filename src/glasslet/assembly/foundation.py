@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from glasslet.calls.start import StartWatch
 from glasslet.concurrency.clock import Clock, SystemClock
 from glasslet.config.gate_table import GATES, Stage
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -17,6 +18,7 @@ from glasslet.host.threads import HostThreads
 from glasslet.identity.client_identity import ClientIdentity, IdentitySettings
 from glasslet.identity.manager import NO_METRICS
 from glasslet.kubeapi.client import HTTPAPIClient
+from glasslet.kubeapi.environment_proxy import environment_proxy
 from glasslet.kubeapi.event_recorder import EventRecorder
 from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.pacing import RequestLimiter
@@ -25,6 +27,9 @@ from glasslet.record.recorder import Recorder, current_scope
 from glasslet.record.store import Record
 from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
+from glasslet.shutdown.state import ShutdownFlag
+from glasslet.stops.evaluation import CELConditions
+from glasslet.stops.stops import Stops
 from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.catalog import Metrics
@@ -69,7 +74,7 @@ class Connector:
     def client(
         self, config: Kubeconfig, *, qps: float = _UNLIMITED, burst: int = 1, timeout: float = 30.0
     ) -> HTTPAPIClient:
-        """A client with connections of its own; `timeout` in seconds."""
+        """A client with connections of its own; `timeout` in seconds. Raises BadProxy."""
         return HTTPAPIClient(
             config=config,
             recorder=self.recorder,
@@ -78,6 +83,7 @@ class Connector:
             limiter=RequestLimiter(qps=qps, burst=burst, clock=self.clock),
             user_agent=_USER_AGENT,
             timeout=timeout,
+            proxy="" if config.proxy_url else environment_proxy(config.server, os.environ),
         )
 
 
@@ -139,6 +145,9 @@ class Foundation:
     clients: APIClients | None
     """Both None for a standalone agent."""
     serving_pair: ServingPair
+    start: StartWatch
+    stops: Stops
+    shutdown: ShutdownFlag
 
     async def close(self) -> None:
         """Closes the connections to the API server."""
@@ -167,7 +176,7 @@ def log_fields() -> dict[str, object]:
     return {"pod": str(scope.pod), "podUID": scope.pod.uid} if scope.pod is not None else {}
 
 
-def build_foundation(loaded: Loaded, serving_pair: ServingPair) -> Foundation:
+def build_foundation(loaded: Loaded, serving_pair: ServingPair, start: StartWatch) -> Foundation:
     """Reads the machine and the kubeconfig, makes the root directory. Raises OSError, ValueError, KubeconfigError."""
     clock = SystemClock()
     name = node_name(loaded.options.hostname_override)
@@ -181,6 +190,7 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair) -> Foundation:
     connector = Connector(recorder=record, clock=clock, metrics=metrics.api_client)
     identity = build_client_identity(loaded, name, connector, metrics.registry)
     clients = build_clients(connector, identity.prepare(), loaded.configuration) if identity is not None else None
+    events = EventRecorder(node=name, clock=clock, client=clients.events if clients is not None else None)
     return Foundation(
         loaded=loaded,
         clock=clock,
@@ -190,9 +200,12 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair) -> Foundation:
         record=record,
         keeper=RecordKeeper(record=record, folder=Path(root.root_dir) / "glasslet" / "records"),
         metrics=metrics,
-        events=EventRecorder(node=name, clock=clock, client=clients.events if clients is not None else None),
+        events=events,
         threads=HostThreads(recorder=record),
         identity=identity,
         clients=clients,
         serving_pair=serving_pair,
+        start=start,
+        stops=Stops(recorder=record, events=events.pod, clock=clock, conditions=CELConditions()),
+        shutdown=ShutdownFlag(),
     )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from datetime import UTC, datetime
 from functools import partial
 
 from glasslet.answers.agent import AgentAnswer
+from glasslet.answers.states import WorkerState
+from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
+from glasslet.calls.tracer import PodTracer, TracedFacts
 from glasslet.glass.containers import ContainerAccess
+from glasslet.glass.host_look import MachineLook
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
 from glasslet.runtime.logs.container_logs import ContainerLogs
@@ -40,9 +46,31 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> Glass
         ),
         probes=pods.probes.manager.last,
         stuck=pods.upkeep.progress.stuck,
+        pulls=runtime.images.pulls,
+        hold_of=foundation.stops.hold_of,
+        look=MachineLook(endpoint=foundation.configuration.container_runtime_endpoint, volumes=foundation.root.volumes),
         read_logs=containers.read_logs,
         exec_url=containers.exec_url,
     )
+
+
+def build_tracer(platform: Platform, pods: PodSide) -> PodTracer:
+    """The tracer of a pod's calls; nothing is traced yet."""
+    record = platform.foundation.record
+
+    def waiting_on() -> str:
+        return record.waited_on(asyncio.current_task())
+
+    def is_ready(namespace: str, name: str) -> bool:
+        named = (seen for seen in pods.census.snapshot() if pod_ref(seen.pod)[:2] == (namespace, name))
+        return any(ready(seen.status) for seen in named if seen.lifecycle is WorkerState.SYNCING)
+
+    return PodTracer(clock=platform.foundation.clock, facts=TracedFacts(waiting_on, is_ready))
+
+
+def ready(status: PodStatus) -> bool:
+    """Whether the condition Ready is true."""
+    return any(condition.type == "Ready" and condition.status == "True" for condition in status.conditions)
 
 
 def _agent(platform: Platform) -> AgentAnswer:

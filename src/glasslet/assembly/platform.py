@@ -10,6 +10,7 @@ from glasslet.assembly.devices import DeviceSide, build_devices
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sources import build_desired
+from glasslet.eviction.pressures import NodePressures
 from glasslet.sources.desired import DesiredPods
 
 
@@ -22,6 +23,7 @@ class Platform:
     runtime: RuntimeSide
     cluster: ClusterSide | None
     devices: DeviceSide
+    pressures: NodePressures
     desired: DesiredPods
     host_ips: tuple[str, ...]
     cgroup_driver: str
@@ -31,11 +33,13 @@ async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips:
     """Raises CgroupSetupFailed, RuntimeCallError, ValueError for an unusable folder of device plugins."""
     desired = build_desired(foundation)
     devices = build_devices(foundation, runtime, all_pods_known=desired.ready)
+    pressures = NodePressures()
     return Platform(
         foundation=foundation,
         runtime=runtime,
-        cluster=build_cluster_side(foundation, runtime, devices),
+        cluster=build_cluster_side(foundation, runtime, devices, pressures),
         devices=devices,
+        pressures=pressures,
         desired=desired,
         host_ips=host_ips,
         cgroup_driver=await find_cgroup_driver(foundation, runtime.connection.runtime),

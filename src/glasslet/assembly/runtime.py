@@ -18,6 +18,7 @@ from glasslet.runtime.cri.connection import CRIConnection, connect
 from glasslet.runtime.cri.handshake import HandshakeFailed
 from glasslet.runtime.cri.verbs import Timeouts
 from glasslet.runtime.images.manager import ImageManager, PullPolicy
+from glasslet.runtime.images.progress_watch import PullWatch
 from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.verification import PullVerification, VerificationPolicy
 from glasslet.runtime.logs import LogRotator, RotationPolicy
@@ -38,6 +39,7 @@ class RuntimeSide:
     observed: ObservedPods
     conditions: RuntimeConditions
     images: ImageManager
+    pull_watch: PullWatch
     verification: PullVerification | None
     """Verifies pods' rights to present images; None: not verified."""
     rotator: LogRotator
@@ -56,6 +58,7 @@ async def connect_runtime(foundation: Foundation, waiting_for: Callable[[str], N
                 metrics=foundation.metrics.runtime,
                 timeouts=Timeouts(request=configuration.runtime_request_timeout),
                 sandbox_metrics=foundation.metrics.runtime,
+                stops=foundation.stops,
             )
         except HandshakeFailed as error:
             if not error.temporary or foundation.clock.monotonic() > deadline:
@@ -71,9 +74,11 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
     configuration, clock, record = foundation.configuration, foundation.clock, foundation.record
     observed = ObservedPods(runtime=connection.runtime, recorder=record, metrics=foundation.metrics.pleg, clock=clock)
     verification = _verification(foundation, connection)
+    watch = PullWatch(content=connection.content, recorder=record, events=foundation.events.pod, clock=clock)
     return RuntimeSide(
         connection=connection,
         verification=verification,
+        pull_watch=watch,
         observed=observed,
         conditions=RuntimeConditions(
             runtime=connection.runtime, recorder=record, clock=clock, health={"PLEG": observed.health_problem}
@@ -83,6 +88,7 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
             recorder=record,
             events=foundation.events.pod,
             clock=clock,
+            watch=watch,
             policy=PullPolicy(
                 serialize_image_pulls=configuration.serialize_image_pulls,
                 max_parallel_image_pulls=configuration.max_parallel_image_pulls,
@@ -92,6 +98,7 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
             ),
             metrics=foundation.metrics.images,
             verification=verification,
+            stops=foundation.stops,
         ),
         rotator=LogRotator(
             runtime=connection.runtime,

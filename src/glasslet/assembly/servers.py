@@ -11,27 +11,33 @@ from aiohttp import web
 
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.foundation import Foundation
-from glasslet.assembly.glass import build_glass
+from glasslet.assembly.glass import build_glass, build_tracer
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
+from glasslet.assembly.page import build_page
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
+from glasslet.assembly.stops import build_stop_handlers
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.token_bucket import TokenBucket
-from glasslet.config.kubelet_configuration import KubeletConfiguration
+from glasslet.debugging.session import DebuggedNode, Debugger
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, DeviceBooks, PodResources, PodsOfNode
 from glasslet.devices.registration import registration_problem
 from glasslet.devices.unix_server import UnixServer
+from glasslet.glass.calls import calls_routes
+from glasslet.glass.debugger import debugger_routes
 from glasslet.glass.routes import network_routes, socket_routes
+from glasslet.glass.stops.routes import stop_routes
 from glasslet.pods.upkeep.pod_counts import pod_counts
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.server.checkpoints import ContainerCheckpoints
 from glasslet.server.handlers.health import syncloop_check
+from glasslet.server.handlers.zpages import flag_values
 from glasslet.server.healthz import HealthzServer
 from glasslet.server.kubelet_server import Bind, KubeletServer, Served
 from glasslet.server.node_pods import NodePods
 from glasslet.server.protocols import PING, HealthCheck
-from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes
+from glasslet.server.routes import RouteSwitches, Sources, https_routes, metric_buckets, read_only_routes, zpages
 from glasslet.server.sessions import RuntimeSessions
 from glasslet.server.transport.unix_socket import UnixSocketServer
 from glasslet.server.vitals import Startup, Vitals, runtime_check
@@ -102,7 +108,9 @@ async def build_servers(
     foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass = build_glass(platform, pods, logs)
+    glass, page = build_glass(platform, pods, logs), build_page(foundation, stats)
+    calls = calls_routes(build_tracer(platform, pods), foundation.start, foundation.keeper)
+    debug = [*calls, *stop_routes(build_stop_handlers(platform, pods))]
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))
     sources = Sources(
         pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=pods.census.status),
@@ -114,16 +122,21 @@ async def build_servers(
         stats=stats,
         checkpoints=_checkpoints(foundation, runtime),
         set_verbosity=logging.set_verbosity,
+        flags=flag_values(foundation.loaded.flags),
     )
     tls = await build_tls(foundation, cluster) if configuration.enable_server and configuration.port else None
     listening: list[KubeletServer | UnixSocketServer] = [
         UnixSocketServer(
-            path=f"{foundation.root.root_dir}/glasslet.sock", routes=socket_routes(glass, foundation.keeper)
+            path=f"{foundation.root.root_dir}/glasslet.sock",
+            routes=[
+                *(*socket_routes(glass, foundation.keeper, page), *debug),
+                *debugger_routes(_debugger(foundation).open),
+            ],
         )
     ]
     if tls is not None:
         debugging = configuration.enable_debugging_handlers
-        routes = network_routes(glass, foundation.keeper, debugging=debugging)
+        routes = network_routes(glass, foundation.keeper, page, debugging=debugging) + (debug if debugging else [])
         listening.append(_https(foundation, cluster, tls, sources, routes))
     if configuration.read_only_port:
         listening.append(_read_only(foundation, sources))
@@ -146,14 +159,24 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
     return UnixServer(path=path, handlers=service.services(), recorder=foundation.record)
 
 
+def _debugger(foundation: Foundation) -> Debugger:
+    node = DebuggedNode(
+        name=foundation.node_name,
+        kubeconfig=foundation.options.kubeconfig if foundation.clients is not None else "",
+        lease_seconds=foundation.configuration.node_lease_duration_seconds,
+    )
+    return Debugger(node=node, clock=foundation.clock)
+
+
 def _https(
     foundation: Foundation, cluster: ClusterSide | None, tls: TLSSide, sources: Sources, glass: Sequence[web.RouteDef]
 ) -> KubeletServer:
     configuration = foundation.configuration
-    buckets = metric_buckets(read_only=False, debugging_handlers=configuration.enable_debugging_handlers)
+    switches = _switches(foundation)
+    buckets = metric_buckets(read_only=False, debugging_handlers=switches.enable_debugging_handlers) | zpages(switches)
     return KubeletServer(
         bind=Bind(configuration.address, configuration.port),
-        served=Served(https_routes(sources, _switches(foundation)), buckets, tuple(glass)),
+        served=Served(https_routes(sources, switches), buckets, tuple(glass)),
         metrics=foundation.metrics.http,
         access=build_gatekeeper(foundation, cluster),
         tls=tls.serving,
@@ -183,13 +206,15 @@ def _checkpoints(foundation: Foundation, runtime: RuntimeSide) -> ContainerCheck
 
 
 def _switches(foundation: Foundation) -> RouteSwitches:
-    configuration: KubeletConfiguration = foundation.configuration
+    configuration, gates = foundation.configuration, foundation.loaded.gates
     return RouteSwitches(
         enable_debugging_handlers=configuration.enable_debugging_handlers,
         enable_system_log_handler=configuration.enable_system_log_handler,
         enable_profiling_handler=configuration.enable_profiling_handler,
         enable_debug_flags_handler=configuration.enable_debug_flags_handler,
-        split_streams=foundation.loaded.gates.enabled("PodLogsQuerySplitStreams"),
+        split_streams=gates.enabled("PodLogsQuerySplitStreams"),
+        statusz=gates.enabled("ComponentStatusz"),
+        flagz=gates.enabled("ComponentFlagz"),
     )
 
 

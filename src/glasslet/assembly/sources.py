@@ -39,7 +39,12 @@ def source_kinds(foundation: Foundation) -> list[str]:
 
 def build_desired(foundation: Foundation) -> DesiredPods:
     """The desired pods of all sources. Built before what works on them; the intake of pods subscribes to it."""
-    return DesiredPods(sources=source_kinds(foundation), clock=foundation.clock, recorder=foundation.record)
+    return DesiredPods(
+        sources=source_kinds(foundation),
+        clock=foundation.clock,
+        recorder=foundation.record,
+        events=foundation.events.pod,
+    )
 
 
 def build_static_sources(foundation: Foundation, desired: DesiredPods) -> tuple[FileSource | URLSource, ...]:

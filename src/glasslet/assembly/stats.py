@@ -9,17 +9,18 @@ from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree
+from glasslet.host.cgroups.figures_v1 import FiguresV1
+from glasslet.host.cgroups.figures_v2 import FiguresV2
 from glasslet.host.cgroups.tree import UNIFIED
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.files.layout import LogLayout
+from glasslet.host.kernel_text import contents
+from glasslet.host.machine import boot_time
 from glasslet.stats.agent_pods import AgentPods
-from glasslet.stats.cgroups.figures_v1 import FiguresV1
-from glasslet.stats.cgroups.figures_v2 import FiguresV2
-from glasslet.stats.cgroups.kernel_text import contents
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
 from glasslet.stats.disks.volume_usage import VolumeUsage, volume_places
-from glasslet.stats.node_figures import BlockDevices, boot_time, cpu_topology, system_groups
+from glasslet.stats.node_figures import BlockDevices, cpu_topology, system_groups
 from glasslet.stats.node_stats import NodeStatistics
 from glasslet.stats.pages.cadvisor_page import MachineLabels
 from glasslet.stats.pages.summary import SummaryNode

@@ -7,7 +7,6 @@ component would hold up the record, the manifests and the logs. Nothing in the a
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import queue
 import threading
 from collections import deque
@@ -15,6 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import ParamSpec, TypeVar
+
+from glasslet.concurrency.carried import carried
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class OwnThreads:
         call keeps its place until it ends."""
         await self._places.acquire()
         loop = asyncio.get_running_loop()
-        context = contextvars.copy_context()
+        work = carried(call, *args, **options)
 
         def ended() -> None:
             # A closed loop: the agent has ended.
@@ -81,7 +82,7 @@ class OwnThreads:
                 loop.call_soon_threadsafe(self._places.release)
 
         executor = _Executor(self._name, self._threads, ended)
-        return await loop.run_in_executor(executor, lambda: context.run(call, *args, **options))
+        return await loop.run_in_executor(executor, work)
 
 
 class _Executor(Executor):

@@ -46,6 +46,8 @@ class Loaded:
     problems: tuple[ConfigProblem, ...] = ()
     tree: Tree = field(default_factory=dict)
     """The configuration as plain data, wire names."""
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """The flags that were given, by name without dashes."""
 
     def origin_of(self, path: str) -> SettingOrigin:
         """Where the value at `path` comes from; for a map with entries of several origins, that of the first."""
@@ -96,7 +98,7 @@ def load(argv: Sequence[str], *, cgroup_v2: bool | None = None) -> Loaded:
     configuration = build(draft.tree)
     subject = ValidationInput(configuration, options, gates, _has_cgroup_v2() if cgroup_v2 is None else cgroup_v2)
     origins = {format_path(path): origin for path, origin in draft.origins.items()}
-    loaded = Loaded(options, configuration, gates, origins, tuple(draft.notices), (), draft.tree)
+    loaded = Loaded(options, configuration, gates, origins, tuple(draft.notices), (), draft.tree, parsed.values)
     loaded = replace(loaded, warnings=(*loaded.warnings, *_without_effect(loaded, parsed.values)))
     findings = [item for item in validate(subject) if draft.complete or item.step is Step.FLAGS]
     problems = [*draft.problems, *(problem_of(item, loaded) for item in findings)]

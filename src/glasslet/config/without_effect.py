@@ -10,11 +10,8 @@ from typing import Any
 
 from glasslet.config.gate_table import GATES
 
-_EVICTION = "pods are not evicted under node pressure yet"
-_SHUTDOWN = "pods are not stopped before the machine shuts down yet"
 _MANAGERS = "there is no CPU, memory or topology manager yet; containers share all CPUs"
 _UPSTREAM = "the Go kubelet does nothing with it either"
-_IPTABLES = "this agent makes no iptables rules"
 _GO = "it is about the Go runtime"
 _LOGS = "log lines are written at once to standard error"
 _KERNEL = "control groups are read, not subscribed to"
@@ -25,12 +22,6 @@ FIELDS: Mapping[str, str] = {
     "cpuManagerReconcilePeriod": _MANAGERS,
     "enableContentionProfiling": _GO,
     "enableSystemLogQuery": "journal queries are not answered yet; files of the log directory are",
-    "evictionHard": f"{_EVICTION}; thresholds of memory and nodefs lower the node's allocatable",
-    "evictionMaxPodGracePeriod": _EVICTION,
-    "evictionMinimumReclaim": _EVICTION,
-    "evictionPressureTransitionPeriod": _EVICTION,
-    "evictionSoft": _EVICTION,
-    "evictionSoftGracePeriod": _EVICTION,
     "hairpinMode": _UPSTREAM,
     "iptablesDropBit": _UPSTREAM,
     "iptablesMasqueradeBit": _UPSTREAM,
@@ -40,38 +31,28 @@ FIELDS: Mapping[str, str] = {
     "logging.options.json.splitStream": _LOGS,
     "logging.options.text.infoBufferSize": _LOGS,
     "logging.options.text.splitStream": _LOGS,
-    "makeIPTablesUtilChains": _IPTABLES,
     "memoryManagerPolicy": _MANAGERS,
     "reservedMemory": _MANAGERS,
     "showHiddenMetricsForVersion": "no metric is hidden",
-    "shutdownGracePeriod": _SHUTDOWN,
-    "shutdownGracePeriodByPodPriority": _SHUTDOWN,
-    "shutdownGracePeriodCriticalPods": _SHUTDOWN,
     "streamingConnectionIdleTimeout": _UPSTREAM,
     "topologyManagerPolicy": _MANAGERS,
     "topologyManagerPolicyOptions": _MANAGERS,
     "topologyManagerScope": _MANAGERS,
-    "tracing": "no traces are exported yet; `glasslet trace` shows a pod's",
     "volumePluginDir": "FlexVolume plugins are not supported; volumes of that type are refused",
 }
 """KubeletConfiguration by path, and why a value other than the default changes nothing."""
 
 OPTIONS: Mapping[str, str] = {
-    "--exit-on-lock-contention": "the lock file is not taken yet",
     "--experimental-mounter-path": _UPSTREAM,
     "--housekeeping-interval": "it belongs to cAdvisor, which is not part of this agent",
-    "--lock-file": "the lock file is not taken yet",
     "--version": "the agent reports its own version",
 }
 """Flags that are no configuration fields."""
 
 KUBELET_GATES: Mapping[str, str] = {
-    "AllowOverwriteTerminationGracePeriodSeconds": _EVICTION,
     "CPUManagerPolicyAlphaOptions": _MANAGERS,
     "CPUManagerPolicyBetaOptions": _MANAGERS,
     "CSIVolumeHealth": "there is no CSI yet",
-    "ComponentFlagz": "the page is not served",
-    "ComponentStatusz": "the page is not served",
     "DRAExtendedResource": "there is no DRA yet",
     "DisableCPUQuotaWithExclusiveCPUs": _MANAGERS,
     "DisableNodeKubeProxyVersion": "kubeProxyVersion stays empty, whatever the gate says",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from msgspec import Struct
 
@@ -12,6 +13,9 @@ from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.runtime.model import ObservedPod
+
+EVICTED: Final = "Evicted"
+"""The reason of a pod that was evicted, or refused because the node is under pressure."""
 
 
 class Waiting(Struct, frozen=True, kw_only=True):

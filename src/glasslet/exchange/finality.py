@@ -16,7 +16,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.restarts import is_sidecar, restarts_after
-from glasslet.exchange.facts import StatusFacts
+from glasslet.exchange.facts import EVICTED, StatusFacts
 
 ENDED: Final = ("Succeeded", "Failed")
 """The terminal phases."""
@@ -37,8 +37,9 @@ def outcome(facts: StatusFacts, counted: str) -> tuple[str, str, str]:
     stays ended, and a pod whose containers have all ended cannot go on."""
     previous = facts.previous
     if facts.verdict is not None:
-        if facts.verdict.disruption and facts.finished and counted == "Succeeded":
-            # Ended for the sake of another pod, its containers ended well: so did the pod, as upstream has it.
+        disrupted = facts.verdict.disruption or facts.verdict.reason == EVICTED
+        if disrupted and facts.finished and counted == "Succeeded":
+            # Preempted or evicted, but its containers ended well: so did the pod, as upstream has it.
             return counted, "", ""
         return facts.verdict.phase, facts.verdict.reason, facts.verdict.message
     if has_ended(previous):

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from glasslet.concurrency.carried import carried
 from glasslet.concurrency.own_threads import SpareThreads
 from glasslet.record.recorder import Recorder, current_scope
 from glasslet.record.stations import WaitKind
@@ -166,6 +167,7 @@ class HostThreads:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         timer = loop.call_later(self._slow_after, held.give_place_to_others)
+        call = carried(call)
 
         def deliver(value: T | None, error: BaseException | None) -> None:
             timer.cancel()

@@ -17,7 +17,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.finality import has_ended
-from glasslet.pods.lifecycle import State, Syncing, Terminating
+from glasslet.pods.lifecycle import Finished, State, Syncing, Terminating
 from glasslet.pods.worker import PodWorker
 
 ORPHAN_SOURCE = "runtime"
@@ -72,6 +72,10 @@ class PodCensus:
         """The life-cycle state of the pod; None if it has no worker."""
         worker = self._workers.get(uid)
         return worker.state if worker is not None else None
+
+    def ended(self, uid: PodUID) -> bool:
+        """Whether nothing of the pod runs or is mounted any more."""
+        return isinstance(self.lifecycle(uid), Finished | None)
 
     def snapshot(self) -> list[PodView]:
         """All pods that sources gave, in the order in which they came."""

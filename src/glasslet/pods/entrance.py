@@ -96,6 +96,7 @@ class Entrance:
             self.admitted, self._victims = True, verdict
             self._report.recorder.passed(Station.ADMITTED)
         self._admissions.decided()
+        await self._report.hold(Station.ADMITTED, after=True)
         return verdict if isinstance(verdict, Rejected) else None
 
     async def _get_devices(self, pod: Pod) -> Rejected | None:

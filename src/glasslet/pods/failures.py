@@ -9,7 +9,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.concurrency.jitter import jittered
 from glasslet.exchange.facts import Waiting
 from glasslet.pods.memory import PodMemory
-from glasslet.pods.planner import POD_LEVEL, Hold
+from glasslet.pods.planner import POD_LEVEL, HoldBack
 from glasslet.pods.settings import WorkerSettings
 from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
 
@@ -52,7 +52,7 @@ def runtime_failed(key: str, error: RuntimeCallError, *, waiting: Waiting | None
     return StepFailed(key, f"{error.verb} failed", retry=retry, waiting=waiting)
 
 
-def hold_back(memory: PodMemory, failure: StepFailed, *, clock: Clock, settings: WorkerSettings) -> Hold:
+def hold_back(memory: PodMemory, failure: StepFailed, *, clock: Clock, settings: WorkerSettings) -> HoldBack:
     """Notes in `memory` that this step is not tried again for a while."""
     if failure.key == POD_LEVEL:
         memory.pod_failures += 1
@@ -61,7 +61,7 @@ def hold_back(memory: PodMemory, failure: StepFailed, *, clock: Clock, settings:
     else:
         pause = pause_after(failure.retry, failures=memory.pod_failures, settings=settings)
     now = clock.now()
-    hold = Hold(until=now + timedelta(seconds=pause), why=failure.why, since=now)
+    hold = HoldBack(until=now + timedelta(seconds=pause), why=failure.why, since=now)
     memory.holds[failure.key] = hold
     if failure.waiting is not None:
         memory.start_failures[failure.key] = failure.waiting

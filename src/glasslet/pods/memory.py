@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
@@ -11,9 +13,16 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
 from glasslet.pods.backoff import BackOffs
-from glasslet.pods.planner import POD_LEVEL, Hold
+from glasslet.pods.planner import POD_LEVEL, HoldBack, Plan
 from glasslet.record.standing import StandingFinding
 from glasslet.runtime.spec import SandboxSpec
+
+
+class Planned(NamedTuple):
+    """A plan, and when it was made."""
+
+    plan: Plan
+    at: datetime
 
 
 @dataclass(slots=True)
@@ -21,6 +30,8 @@ class PodMemory:
     """What the agent knows of a pod beyond the runtime. All of it may be lost: a restarted agent begins without."""
 
     pod: Pod
+    planned: Planned | None = None
+    """The last plan."""
     known: bool = False
     """The pod was read from the runtime since this worker began."""
     volumes: Mapping[str, MountedVolume] | None = None
@@ -33,7 +44,7 @@ class PodMemory:
     """Something that the volumes were made from has changed since."""
     cgroup_parent: str = ""
     start_failures: dict[str, Waiting] = field(default_factory=dict)
-    holds: dict[str, Hold] = field(default_factory=dict)
+    holds: dict[str, HoldBack] = field(default_factory=dict)
     unstartable: frozenset[ContainerID] = frozenset()
     back_offs: BackOffs = field(default_factory=dict)
     sandbox_attempt_from: int = 0

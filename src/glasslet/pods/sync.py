@@ -13,7 +13,7 @@ from glasslet.pods.collaborators import WARNING, Observed, ProbeOutcomes
 from glasslet.pods.executor import Executor
 from glasslet.pods.failures import Retry, StepFailed, hold_back
 from glasslet.pods.lifecycle import Syncing
-from glasslet.pods.memory import PodMemory
+from glasslet.pods.memory import Planned, PodMemory
 from glasslet.pods.planner import POD_LEVEL, Action, Plan, PlanInput, PlannedWait, plan
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
@@ -22,7 +22,7 @@ from glasslet.pods.settings import WorkerSettings
 from glasslet.pods.status.last_words import LastWords
 from glasslet.pods.status.status_keeper import StatusKeeper
 from glasslet.record.stations import Station, WaitKind
-from glasslet.runtime.errors import RuntimeCallError
+from glasslet.runtime.errors import RuntimeCallError, rpc_words
 from glasslet.runtime.model import ObservedPod
 
 
@@ -82,10 +82,14 @@ class PodSync:
         while news():
             seen = self._observed.get(memory.ref.uid)
             await self._last_words.read(memory, seen)
-            found = plan(self._input(memory, keeper))
-            self._take_over_waiting(memory, found)
+            found = self._plan(memory, keeper)
             self._finish_resize(memory, seen)
             keeper.report(memory, seen, Syncing())
+            if await self._report.planned():
+                if not news():
+                    break
+                seen = self._observed.get(memory.ref.uid)
+                found = self._plan(memory, keeper)
             if found.past_deadline:
                 return PastDeadline()
             if found.ended or keeper.ended:
@@ -115,8 +119,7 @@ class PodSync:
             try:
                 await self._observed.refresh(memory.ref.uid)
             except RuntimeCallError as error:
-                why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
-                self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+                self._unknown(memory, error)
                 return
         if broken := broken_starts(self._observed.get(memory.ref.uid), memory.unstartable):
             self._recorder.decided("the last agent's start broke off: again", containers=[a.name for a in broken])
@@ -128,12 +131,24 @@ class PodSync:
         try:
             await self._observed.refresh(memory.ref.uid)
         except RuntimeCallError as error:
-            why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
-            self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+            why = self._unknown(memory, error)
             until = memory.holds[POD_LEVEL].until
             wait = PlannedWait(kind=WaitKind.BACK_OFF, on=why, until=until)
             return Quiet(waits=(wait,), next_at=until)
         return None
+
+    def _unknown(self, memory: PodMemory, error: RuntimeCallError) -> str:
+        """Holds the pod back, as it cannot be read; gives the reason."""
+        self._events(memory.ref, WARNING, "FailedSync", f"error determining status: {rpc_words(error)}")
+        why = f"what the runtime holds of the pod is unknown: {error.verb} failed"
+        self._hold(memory, StepFailed(POD_LEVEL, why, retry=Retry.SOON))
+        return why
+
+    def _plan(self, memory: PodMemory, keeper: StatusKeeper) -> Plan:
+        found = plan(self._input(memory, keeper))
+        memory.planned = Planned(found, self._clock.now())
+        self._take_over_waiting(memory, found)
+        return found
 
     def _input(self, memory: PodMemory, keeper: StatusKeeper) -> PlanInput:
         observed = self._observed.get(memory.ref.uid)
@@ -154,7 +169,15 @@ class PodSync:
         )
 
     async def _act(self, memory: PodMemory, found: Plan) -> None:
-        self._recorder.decided("plan", actions=[_in_words(action) for action in found.actions])
+        words = [_in_words(action) for action in found.actions]
+        reasons = [
+            (f"{word}: {reason.name}", reason)
+            for word, those in zip(words, found.reasons, strict=True)
+            for reason in those
+        ]
+        tipped = tuple([name for name, reason in reasons if reason.tipped])
+        inputs = {name: reason.value for name, reason in reasons}
+        self._recorder.decided("plan", tipped=tipped, actions=words, **inputs)
         await self._report.passed(Station.PLANNED)
         for failure in await self._executor.run(memory, found.actions):
             self._hold(memory, failure)

@@ -84,6 +84,7 @@ class PodWorker:
         self._mail: Mailbox[Mail] = Mailbox(merge=merge)
         self._resting = Resting(pod=self.ref, mail=self._mail, report=report, settings=settings)
         self._gone = False
+        self._killed = False
         self._rejected = False
         self._work = Interruptible()
         self._starts = StartTimes(metrics=report.starts, pod=first.pod, seen_at=first.seen_at)
@@ -132,6 +133,11 @@ class PodWorker:
         """Whether the pod is being stopped or about to be: from the moment that its source removed it."""
         return isinstance(self.state, Terminating | Terminated) or (self._gone and isinstance(self.state, Syncing))
 
+    @property
+    def leaves(self) -> bool:
+        """Whether the pod has to stop, or does already."""
+        return self._killed or not isinstance(self.state, Syncing)
+
     def kill(self, kill: Kill) -> None:
         """Takes a kill that is not a source's. A rejected pod holds no room from now on."""
         self._rejected = self._rejected or (kill.verdict is not None and kill.verdict.rejected)
@@ -157,7 +163,12 @@ class PodWorker:
 
     def _put(self, mail: Mail) -> None:
         self._mail.put(mail)
-        if mail.kill is not None and isinstance(self.state, Syncing):
+        if mail.kill is None:
+            return
+        if not self._killed or mail.kill.removed:
+            self._killed = True
+            self._report.stops.let_go(self.ref)
+        if isinstance(self.state, Syncing):
             self._work.interrupt()
 
     # -- the task ------------------------------------------------------------------------------------------------------
@@ -165,12 +176,26 @@ class PodWorker:
     async def run(self) -> None:
         """Works on the pod until nothing is left of it."""
         with working_for(self.ref):
-            await self._report.passed(Station.WOKEN)
+            await self._arrive()
             try:
                 while await self._next_step():
                     pass
             finally:
                 self._resting.waits.clear()
+
+    async def _arrive(self) -> None:
+        """The pod may be held before anything is done for it. A kill lets it go."""
+        report = self._report
+        if report.stops.armed:
+            async with self._work:
+                for station in (Station.SEEN, Station.MERGED):
+                    await report.hold(station)
+                    await report.hold(station, after=True)
+                await report.hold(Station.WOKEN)
+        report.recorder.passed(Station.WOKEN)
+        if report.stops.armed:
+            async with self._work:
+                await report.hold(Station.WOKEN, after=True)
 
     async def _next_step(self) -> bool:
         """One round of the loop; False at the end of the pod's life."""

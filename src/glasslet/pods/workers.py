@@ -106,6 +106,13 @@ class PodWorkers:
         if (worker := self._census.worker(uid)) is not None:
             worker.kill(Kill(grace=grace, verdict=verdict))
 
+    def evict(self, uid: PodUID, verdict: StatusOverride, grace: int) -> Victim | None:
+        """Stops the pod for the node's sake. None if it has no worker any more."""
+        if (worker := self._census.worker(uid)) is None:
+            return None
+        worker.kill(Kill(grace=grace, verdict=verdict))
+        return Victim(worker.ref, grace, worker.stopped)
+
     def stop_orphan(self, observed: ObservedPod) -> None:
         """Stops and removes a pod that only the runtime knows; hooks run as far as annotations hold them. A static one
         keeps its place before a new pod of the same name."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -61,7 +63,7 @@ class ObservedSandbox(Struct, frozen=True, kw_only=True):
     runtime_handler: str = ""
 
 
-class ObservedPod(Struct, frozen=True, kw_only=True):
+class ObservedPod(Struct, frozen=True, kw_only=True, dict=True):
     """All that the runtime holds of one pod: sandboxes and containers, each newest first, dead ones included."""
 
     uid: PodUID
@@ -74,7 +76,19 @@ class ObservedPod(Struct, frozen=True, kw_only=True):
 
     def newest(self, container: str) -> ObservedContainer | None:
         """The newest instance of a container of that name."""
-        return next((c for c in self.containers if c.name == container), None)
+        return next(iter(self.instances(container)), None)
+
+    def instances(self, container: str) -> Sequence[ObservedContainer]:
+        """All instances of a container of that name, newest first."""
+        return self._by_name.get(container, ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[ObservedContainer]]:
+        # A pod may have thousands of containers, and each is looked up several times.
+        found: dict[str, list[ObservedContainer]] = {}
+        for one in self.containers:
+            found.setdefault(one.name, []).append(one)
+        return found
 
     def running(self) -> tuple[ObservedContainer, ...]:
         """Instances that run now."""

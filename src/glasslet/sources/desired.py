@@ -18,6 +18,8 @@ from glasslet.sources.names import API
 
 _log = logging.getLogger(__name__)
 
+PodEvents = Callable[[PodRef, str, str, str], None]
+"""Takes an event about a pod: type, reason, message. Never blocks."""
 Deliver = Callable[[Sequence[PodUpdate]], None]
 """Takes updates in the order in which to act on them. An empty sequence says that one more source has reported."""
 
@@ -28,13 +30,16 @@ class DesiredPods:
     Nothing that is unknown may be cleaned up before `ready()`: a source that has not reported yet may want it.
     """
 
-    def __init__(self, *, sources: Collection[str], clock: Clock, recorder: Recorder) -> None:
+    def __init__(
+        self, *, sources: Collection[str], clock: Clock, recorder: Recorder, events: PodEvents = lambda *_: None
+    ) -> None:
         self._known: dict[str, dict[PodUID, Known]] = {source: {} for source in sources}
         self._waiting_for = set(sources)
         self._duplicates: dict[str, set[PodRef]] = {source: set() for source in sources}
         self._deliver: list[Deliver] = []
         self._clock = clock
         self._recorder = recorder
+        self._events = events
 
     def subscribe(self, deliver: Deliver) -> None:
         """Calls `deliver` with each change from now on."""
@@ -99,6 +104,7 @@ class DesiredPods:
             self._recorder.withdrawn(_duplicate(pod, source), pod=pod)
         for pod in sorted(duplicates - self._duplicates[source]):
             self._recorder.finding(_duplicate(pod, source), pod=pod)
+            self._events(pod, "Warning", "FailedValidation", _duplicate(pod, source))
             _log.warning("duplicate pod ignored", extra={"pod": str(pod), "source": source})
         self._duplicates[source] = duplicates
 

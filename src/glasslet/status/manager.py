@@ -36,7 +36,7 @@ from glasslet.record.milestones import READY, READY_ACCEPTED
 from glasslet.record.recorder import Recorder, working_for
 from glasslet.record.standing import StandingFinding, StandingFindings
 from glasslet.record.stations import Station, WaitKind
-from glasslet.record.way import AtStation, StopAt
+from glasslet.record.way import NO_STOPS, AtStation, PodHolder
 from glasslet.status.patch import status_patch
 
 logger = logging.getLogger(__name__)
@@ -103,10 +103,10 @@ class StatusManager:
         pods: PodStore | None = None,
         took: Callable[[float], None] | None = None,
         news: Callable[[], None] | None = None,
-        stop_at: StopAt | None = None,
+        stops: PodHolder = NO_STOPS,
     ) -> None:
         self._recorder = recorder
-        self._stop_at = stop_at
+        self._stops = stops
         self._client = client
         self._pods = pods
         self._took = took
@@ -166,6 +166,11 @@ class StatusManager:
         entry = self._entries.pop(uid, None)
         if entry is not None and entry.task is not None:
             entry.task.cancel()
+
+    def accepted(self, uid: PodUID) -> bool:
+        """Whether the API server has the pod's newest status; so, too, without one, or for a pod that is not known."""
+        entry = self._entries.get(uid)
+        return self._client is None or entry is None or entry.accepted == entry.status
 
     def changed(self, uid: PodUID) -> None:
         """The API object of this pod was created, changed or deleted."""
@@ -253,9 +258,12 @@ class StatusManager:
         try:
             if not _is_sent(entry, known):
                 await self._linger(entry, known)
+                await self._hold(entry)
+                # What is sent is decided after that: the status of then, not of before.
                 if (known_now := self._known(entry)) is None:
                     return False
                 await self._patch(entry, ref, known_now)
+                await self._hold(entry, after=True)
                 return True
             if _to_delete(entry, known):
                 await self._delete(entry, ref, known)
@@ -264,6 +272,15 @@ class StatusManager:
             # The object was deleted, or another pod has the name now.
             pass
         return False
+
+    async def _hold(self, entry: _Entry, *, after: bool = False) -> None:
+        """Holds a pod that is to stop before a PATCH, or after it."""
+        if self._stops.armed and (after or self._would_patch(entry)):
+            await self._stops.at(Station.STATUS, after=after, facts=lambda: {"newStatus": entry.status})
+
+    def _would_patch(self, entry: _Entry) -> bool:
+        known = self._known(entry)
+        return known is not None and status_patch(PodUID(known.metadata.uid), known.status, entry.status) is not None
 
     async def _linger(self, entry: _Entry, known: Pod) -> None:
         """Waits for further changes. The last changes of a pod that is being deleted are sent together with its end, or
@@ -293,7 +310,7 @@ class StatusManager:
         if body is not None:
             path = paths.pod_status(ref.namespace, ref.name)
             urgent = _ready(known.status) != _ready(ours)
-            async with self._at(Station.STATUS, detail=ours.phase):
+            with self._recorder.station(Station.STATUS, detail=ours.phase):
                 try:
                     try:
                         entry.written = await self._client.patch(path, body, Pod, urgent=urgent)
@@ -319,12 +336,9 @@ class StatusManager:
 
     async def _delete(self, entry: _Entry, ref: PodRef, known: Pod) -> None:
         assert self._client is not None
-        async with self._at(Station.GONE, detail="API object"):
+        async with AtStation(self._recorder, self._stops, Station.GONE, detail="API object"):
             await self._client.delete(paths.pod(ref.namespace, ref.name), uid=known.metadata.uid, grace_seconds=0)
         entry.deleted = known.metadata.uid
-
-    def _at(self, station: Station, *, detail: str) -> AtStation:
-        return AtStation(self._recorder, self._stop_at, station, detail=detail)
 
 
 def _is_sent(entry: _Entry, known: Pod) -> bool:

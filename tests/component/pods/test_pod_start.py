@@ -236,6 +236,21 @@ async def test_a_sandbox_that_fails_is_tried_again() -> None:
         assert 10 <= agent.clock.monotonic() <= 16
 
 
+async def test_a_sandbox_that_cannot_be_read_after_it_was_made_is_told_and_not_made_twice() -> None:
+    async with running_agent() as agent:
+        agent.runtime.fail(Verb.POD_SANDBOX_STATUS, RuntimeRejected("PodSandboxStatus", "gone", code="INTERNAL"))
+        busy = RuntimeRejected("ListPodSandbox", "busy", code="INTERNAL")
+        agent.runtime.fail(Verb.LIST_POD_SANDBOX, busy, times=20, only=lambda uid: uid == UID)
+        agent.add(pod())
+        await agent.until_running("main")
+        told = [event.message for event in agent.events.of("FailedPodSandBoxStatus")]
+        assert told == ["Unable to get pod sandbox status: rpc error: code = Internal desc = gone"]
+        assert agent.events.of("FailedCreatePodSandBox") == []
+        unread = agent.events.of("FailedSync")[0]
+        assert unread.message == "error determining status: rpc error: code = Internal desc = busy"
+        assert sum(1 for call in agent.runtime.calls if call.verb is Verb.RUN_POD_SANDBOX) == 1
+
+
 async def test_a_container_that_cannot_be_created_keeps_no_other_back() -> None:
     # behaviours.md §2: "A failed regular container does not stop the next ones"
     async with running_agent() as agent:

@@ -27,6 +27,7 @@ from glasslet.record.events import ChangeObserved
 from glasslet.record.history import PodRecord
 from glasslet.record.stations import Station
 from glasslet.record.store import Record
+from glasslet.record.way import Facts, no_facts
 from glasslet.status.manager import StatusManager
 from tests.builders.pod import container
 from tests.fakes.api_server import FakeAPIServer, Plain
@@ -52,16 +53,24 @@ class World:
         self.synced.set()
         self.record = Record()
         self.took: list[float] = []
-        self.held: list[Station] = []
+        self.held: list[str] = []
         self.go = asyncio.Event()
         self.go.set()
         self.manager = StatusManager(
-            recorder=self.record, client=self.server, pods=self, took=self.took.append, stop_at=self._stop_at
+            recorder=self.record, client=self.server, pods=self, took=self.took.append, stops=self
         )
 
-    async def _stop_at(self, station: Station, _container: str) -> None:
-        self.held.append(station)
-        await self.go.wait()
+    armed = True
+
+    async def at(self, place: str, *, container: str = "", after: bool = False, facts: Facts = no_facts) -> bool:
+        """Holds the status before it is sent, until `go`."""
+        if not after:
+            self.held.append(place)
+            await self.go.wait()
+        return not after
+
+    def let_go(self, pod: PodRef) -> None:
+        self.go.set()
 
     def server_pod(self) -> Pod:
         return convert(self.server.get_plain("pods", "default", "web"), Pod)

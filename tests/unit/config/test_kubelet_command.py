@@ -21,7 +21,7 @@ class FakeDaemon:
     def __init__(self) -> None:
         self.runs: list[Loaded] = []
 
-    def run(self, loaded: Loaded, serving_pair: object) -> int:
+    def run(self, loaded: Loaded, serving_pair: object, watch: object) -> int:
         self.runs.append(loaded)
         return 0
 
@@ -84,14 +84,14 @@ def test_a_good_command_line_runs_the_daemon_after_its_warnings(
 
 
 def test_the_daemons_exit_code_is_the_commands(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon, "run", lambda loaded, serving_pair: 3)
+    monkeypatch.setattr(daemon, "run", lambda loaded, serving_pair, watch: 3)
     assert kubelet.main([]) == 3
 
 
 def test_a_daemon_that_fails_ends_with_one_clear_line_and_code_1(
     daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(loaded: object, serving_pair: object) -> None:
+    def fail(loaded: object, serving_pair: object, watch: object) -> None:
         raise RuntimeError("no socket")
 
     monkeypatch.setattr(daemon, "run", fail)

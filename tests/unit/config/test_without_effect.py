@@ -38,11 +38,9 @@ def notices(tmp_path: Path, text: str, *flags: str) -> list[tuple[str, str]]:
 
 
 def test_a_value_that_asks_for_something_in_vain_is_a_notice_with_its_reason(tmp_path: Path) -> None:
-    found = notices(
-        tmp_path, "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\n"
-    )
-    why = "has no effect: pods are not evicted under node pressure yet"
-    assert found == [(name, f"{name} {why}") for name in ("evictionSoft", "evictionSoftGracePeriod")]
+    found = notices(tmp_path, "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\ncpuManagerReconcilePeriod: 5s\n")
+    why = "has no effect: there is no CPU, memory or topology manager yet; containers share all CPUs"
+    assert found == [(name, f"{name} {why}") for name in ("cpuManagerPolicyOptions", "cpuManagerReconcilePeriod")]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +55,6 @@ def test_a_value_that_asks_for_something_in_vain_is_a_notice_with_its_reason(tmp
         ),
         # As kind writes them: nothing is to be evicted.
         "evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%}\n",
-        "makeIPTablesUtilChains: false\n",
         "topologyManagerScope: container\n",
     ],
 )
@@ -66,8 +63,10 @@ def test_a_value_that_asks_for_nothing_is_none(tmp_path: Path, text: str) -> Non
 
 
 def test_flags_and_gates_are_notices_too(tmp_path: Path) -> None:
-    found = notices(tmp_path, "featureGates: {EventedPLEG: true, CSIVolumeHealth: false}\n", "--lock-file=/run/lock/k")
-    assert [field for field, _ in found] == ["--lock-file", "featureGates.EventedPLEG"]
+    found = notices(
+        tmp_path, "featureGates: {EventedPLEG: true, CSIVolumeHealth: false}\n", "--housekeeping-interval=3s"
+    )
+    assert [field for field, _ in found] == ["--housekeeping-interval", "featureGates.EventedPLEG"]
 
 
 def test_a_notice_names_where_the_value_comes_from(tmp_path: Path) -> None:

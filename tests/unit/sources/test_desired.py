@@ -28,7 +28,13 @@ class World:
     def __init__(self) -> None:
         self.delivered: list[Sequence[PodUpdate]] = []
         self.recorder = WaitLog()
-        self.desired = DesiredPods(sources=("file", "http"), clock=Still(), recorder=self.recorder)
+        self.events: list[tuple[str, ...]] = []
+        self.desired = DesiredPods(
+            sources=("file", "http"),
+            clock=Still(),
+            recorder=self.recorder,
+            events=lambda pod, *words: self.events.append((pod.uid, *words)),
+        )
         self.desired.subscribe(self.delivered.append)
 
 
@@ -83,6 +89,13 @@ def test_a_duplicate_is_one_finding_however_often_it_is_reported(world: World) -
     assert world.recorder.findings == [
         'Error validating pod web_default(2) from file due to duplicate pod name "web", ignoring'
     ]
+
+
+def test_a_duplicate_is_one_event_of_the_pod_that_is_left_out(world: World) -> None:
+    for _ in range(3):
+        world.desired.update_source("file", [pod(uid="1"), pod(uid="2")])
+    text = 'Error validating pod web_default(2) from file due to duplicate pod name "web", ignoring'
+    assert world.events == [("2", "Warning", "FailedValidation", text)]
 
 
 def test_recalled_pods_are_desired_but_their_source_has_not_reported(world: World) -> None:

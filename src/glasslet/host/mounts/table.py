@@ -26,7 +26,8 @@ class MountTableUnreadable(OSError):
 
 
 class MountEntry(Struct, frozen=True, kw_only=True):
-    """One line of mountinfo. `options` are those of the file system (`size=...`, `pagesize=...`)."""
+    """One line of mountinfo. `options` are those of the file system (`size=...`, `pagesize=...`); `shared`: mounts
+    below it reach other namespaces."""
 
     mount_id: int
     device: str
@@ -35,6 +36,7 @@ class MountEntry(Struct, frozen=True, kw_only=True):
     fs_type: str
     source: str
     options: tuple[str, ...] = ()
+    shared: bool = False
 
     def option(self, name: str) -> str:
         """Value of `name=value` among the options, "" if absent."""
@@ -69,6 +71,16 @@ class MountTable:
         inside = [_parse(line) for there, line in self._lines if there == top or there.startswith(prefix)]
         return tuple(sorted(inside, key=lambda e: (e.path.count("/"), e.mount_id), reverse=True))
 
+    def holder(self, path: str) -> MountEntry | None:
+        """The mount that a path is on: the deepest, of mounts stacked there the last."""
+        wanted = os.fsencode(path)
+        above = [
+            (len(there), number)
+            for number, (there, _) in enumerate(self._lines)
+            if wanted == there or wanted.startswith(there.rstrip(b"/") + b"/")
+        ]
+        return _parse(self._lines[max(above)[1]][1]) if above else None
+
 
 def read_mount_table(path: str = "/proc/self/mountinfo") -> MountTable:
     """The table of now. Raises OSError, MountTableUnreadable among them."""
@@ -102,6 +114,7 @@ def _parse(line: bytes) -> MountEntry:
         fs_type=_text(tail[0]),
         source=_text(tail[1]),
         options=tuple(_text(tail[2]).split(",")),
+        shared=any(tag.startswith(b"shared:") for tag in fields[_LEAST_FIELDS:]),
     )
 
 

@@ -28,7 +28,7 @@ class LastWords:
         spec = memory.pod.spec
         ephemeral = map(as_container, spec.ephemeral_containers)
         for container in (*spec.init_containers, *spec.containers, *ephemeral):
-            instances = [c for c in (observed.containers if observed else ()) if c.name == container.name]
+            instances = observed.instances(container.name) if observed else ()
             for instance in instances[:SHOWN]:
                 if instance.phase is not ContainerPhase.EXITED:
                     continue

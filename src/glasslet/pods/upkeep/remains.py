@@ -7,6 +7,7 @@ from typing import Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.exchange.facts import EVICTED
 from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import Observed
 from glasslet.pods.lifecycle import Finished, Terminated
@@ -54,8 +55,10 @@ class Remains:
         return self._desired.get(uid) is not None
 
     def content_removable(self, uid: PodUID) -> bool:
-        """Whether logs and dead containers of the pod may go: it has no worker."""
-        return not self._census.knows(uid)
+        """Whether logs and dead containers of the pod may go: it has no worker, or was evicted and has ended."""
+        state = self._census.lifecycle(uid)
+        evicted = isinstance(state, Finished) and state.verdict is not None and state.verdict.reason == EVICTED
+        return state is None or evicted
 
     def runtime_removable(self, uid: PodUID) -> bool:
         """Whether nothing of the pod runs, now or later."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from glasslet.api.object import SandboxID
 from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers
 from glasslet.pods.failures import Retry, StepFailed, runtime_failed
 from glasslet.pods.memory import PodMemory
@@ -16,7 +17,7 @@ from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest, UserNamespace
 from glasslet.podspec.sandbox import sandbox_spec
 from glasslet.record.stations import UNUSABLE, Station
-from glasslet.runtime.errors import NameReserved, RuntimeCallError, RuntimeTimeout
+from glasslet.runtime.errors import NameReserved, RuntimeCallError, RuntimeTimeout, rpc_words
 from glasslet.runtime.model import ObservedSandbox
 from glasslet.runtime.protocols import RuntimeService
 from glasslet.runtime.spec import SandboxSpec
@@ -107,7 +108,7 @@ class SandboxCreator:
             async for _ in while_unsettled(self._recorder, on="a sandbox under the same name"):
                 with suppress(NameReserved), self._observed.changing(uid):
                     sandbox = await self._runtime.run_sandbox(spec)
-                    await self._observed.refresh_sandbox(memory.ref, sandbox)
+                    await self._read(memory, sandbox)
                     return
                 observed = await self._observed.refresh(uid)
                 if any(s.attempt == spec.attempt for s in (observed.sandboxes if observed else ())):
@@ -119,6 +120,15 @@ class SandboxCreator:
             raise
         memory.sandbox_attempt_from = spec.attempt + 1
         self._recorder.decided("sandbox name is reserved without a visible owner: next attempt", attempt=spec.attempt)
+
+    async def _read(self, memory: PodMemory, sandbox: SandboxID) -> None:
+        """Reads the sandbox that was made. Raises StepFailed."""
+        try:
+            await self._observed.refresh_sandbox(memory.ref, sandbox)
+        except RuntimeCallError as error:
+            text = f"Unable to get pod sandbox status: {rpc_words(error)}"
+            self._events(memory.ref, WARNING, "FailedPodSandBoxStatus", text)
+            raise runtime_failed(POD_LEVEL, error) from error
 
     def _refuse_claims(self, memory: PodMemory) -> None:
         """A pod must not run without the devices that it claims."""

@@ -7,7 +7,7 @@ from glasslet.exchange.facts import Waiting
 from glasslet.pods.collaborators import NORMAL, WARNING, FilesOfPods, Observed
 from glasslet.pods.failures import runtime_failed
 from glasslet.pods.memory import PodMemory
-from glasslet.pods.planner import StartContainer
+from glasslet.pods.planner import Role, StartContainer
 from glasslet.pods.planner.broken_starts import broken_starts
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
@@ -49,6 +49,8 @@ class ContainerStarter:
     async def start(self, memory: PodMemory, action: StartContainer) -> None:
         """Returns when the container runs (or has run) and its postStart hook has ended. Raises StepFailed."""
         with working_for(memory.ref, container=action.name):
+            if action.role is Role.INIT:
+                await self._report.hold(Station.INIT, container=action.name)
             instance = action.adopt or await self._make(memory, action)
             if instance is None:
                 return
@@ -58,6 +60,8 @@ class ContainerStarter:
                 found = await self._look(memory, action, instance)
             await self._link_log(memory, action, found)
             await self._post_start.run(memory, action, instance)
+            if action.role is Role.INIT:
+                await self._report.hold(Station.INIT, container=action.name, after=True)
         memory.went_well(action.name)
 
     async def _make(self, memory: PodMemory, action: StartContainer) -> ContainerID | None:

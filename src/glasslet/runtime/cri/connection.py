@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from grpc.aio import Channel, insecure_channel
 
 from glasslet.record.recorder import Recorder
+from glasslet.record.way import NO_STOPS, PodHolder
 from glasslet.runtime.cri.calls import Calls, RuntimeMetrics
+from glasslet.runtime.cri.containerd_content import ContainerdContent
 from glasslet.runtime.cri.containerd_events import ContainerdEvents, ExitSettled
 from glasslet.runtime.cri.endpoint import socket_path
 from glasslet.runtime.cri.handshake import (
@@ -47,6 +49,7 @@ class CRIConnection:
 
     runtime: CRIRuntime
     images: CRIImages
+    content: ContainerdContent
     info: RuntimeInfo
     channels: tuple[Channel, ...]
     linger: Linger
@@ -71,6 +74,7 @@ async def connect(
     metrics: RuntimeMetrics,
     timeouts: Timeouts | None = None,
     sandbox_metrics: SandboxMetrics | None = None,
+    stops: PodHolder = NO_STOPS,
 ) -> CRIConnection:
     """Dials the runtime and, if it is given and another, the image service, and makes a first call to both.
 
@@ -84,21 +88,24 @@ async def connect(
     try:
         channel = await _dial(path, channels)
         image_channel = channel if image_path == path else await _dial(image_path, channels)
-        calls = Calls(channel=channel, service="RuntimeService", recorder=recorder, metrics=metrics)
-        image_calls = Calls(channel=image_channel, service="ImageService", recorder=recorder, metrics=metrics)
+        calls = Calls(channel=channel, service="RuntimeService", recorder=recorder, metrics=metrics, stops=stops)
+        image_calls = Calls(
+            channel=image_channel, service="ImageService", recorder=recorder, metrics=metrics, stops=stops
+        )
         otherwise = ContainerdEvents(channel=channel, settled=ExitSettled(calls=calls))
         hints = RuntimeHints(calls=calls, otherwise=otherwise)
         runtime = CRIRuntime(
             calls=calls, timeouts=timeouts, hint_source=hints, recorder=recorder, metrics=sandbox_metrics
         )
         images = CRIImages(calls=image_calls, timeouts=timeouts)
+        content = ContainerdContent(channel=image_channel)
         info = await _first_version(path, channel, calls)
         await _first_image_question(image_path, image_calls)
     except BaseException:
         for opened in channels:
             await opened.close()
         raise
-    return CRIConnection(runtime, images, info, tuple(channels), Linger(path=path, channel=channel))
+    return CRIConnection(runtime, images, content, info, tuple(channels), Linger(path=path, channel=channel))
 
 
 async def _dial(path: str, channels: list[Channel]) -> Channel:

@@ -13,6 +13,7 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.record.standing import FindingRecorder, StandingFindings
 from glasslet.runtime.cri._generated import container_pb2, pod_sandbox_pb2, runtime_pb2, stats_pb2
 from glasslet.runtime.cri.calls import Calls, refusing_unencodable
+from glasslet.runtime.cri.cgroup_driver import driver_in_settings
 from glasslet.runtime.cri.decode import (
     decode_container,
     decode_listed_container,
@@ -30,7 +31,7 @@ from glasslet.runtime.cri.hints import HintSource
 from glasslet.runtime.cri.labels import POD_UID
 from glasslet.runtime.cri.pod_reading import join_pod, join_pods, needs_status
 from glasslet.runtime.cri.verbs import Timeouts, Verb
-from glasslet.runtime.errors import NotInRuntime, RuntimeCallError
+from glasslet.runtime.errors import INCOMPLETE, NotInRuntime, RuntimeCallError, RuntimeRejected
 from glasslet.runtime.model import ObservedContainer, ObservedPod, ObservedSandbox, RuntimeInfo, RuntimeStatus
 from glasslet.runtime.protocols import RuntimeHint
 from glasslet.runtime.spec import ContainerSpec, ExecResult, Resources, SandboxSpec
@@ -104,13 +105,27 @@ class CRIRuntime:
         request = runtime_pb2.UpdateRuntimeConfigRequest(runtime_config=config)
         await self._calls.call(Verb.UPDATE_RUNTIME_CONFIG, request, timeout=self._timeouts.request)
 
-    async def cgroup_driver(self) -> str:
-        """`systemd` or `cgroupfs`, as the runtime is set up; runtimes without this verb answer UNIMPLEMENTED."""
+    async def cgroup_driver(self) -> str | None:
+        """`systemd` or `cgroupfs`, as the runtime is set up, None if it does not say; runtimes without this verb answer
+        UNIMPLEMENTED."""
         request = runtime_pb2.RuntimeConfigRequest()
         answer: runtime_pb2.RuntimeConfigResponse = await self._calls.call(
             Verb.RUNTIME_CONFIG, request, timeout=self._timeouts.request
         )
-        return "systemd" if answer.linux.cgroup_driver == runtime_pb2.SYSTEMD else "cgroupfs"
+        if not answer.HasField("linux"):
+            return None
+        driver = answer.linux.cgroup_driver
+        if driver not in (runtime_pb2.SYSTEMD, runtime_pb2.CGROUPFS):
+            raise RuntimeRejected(
+                Verb.RUNTIME_CONFIG, f"runtime returned an unknown cgroup driver {driver}", code=INCOMPLETE
+            )
+        return "systemd" if driver == runtime_pb2.SYSTEMD else "cgroupfs"
+
+    async def cgroup_driver_in_settings(self) -> str | None:
+        """The driver in the runtime's settings, as far as its status shows them."""
+        request = runtime_pb2.StatusRequest(verbose=True)
+        answer = await self._calls.call(Verb.STATUS, request, timeout=self._timeouts.request)
+        return driver_in_settings(answer)
 
     # -- sandboxes ---------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,7 @@ def test_a_directory_on_which_something_is_mounted_is_not_entered() -> None:
 
 
 def test_trees_are_removed_on_kernels_without_openat2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(parent: int, name: str) -> int:
+    def missing(parent: int, name: str, flags: int) -> int:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)
 
     monkeypatch.setattr(descent, "open_by_kernel", missing)
