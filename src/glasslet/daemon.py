@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import uvloop
 
 from glasslet.assembly.cluster import pod_cidr_services, report_node_notices
 from glasslet.assembly.eviction import build_eviction
 from glasslet.assembly.foundation import Foundation, build_foundation, log_fields
-from glasslet.assembly.node_services import build_node_services, prepare_machine, take_lock_file
+from glasslet.assembly.node_services import build_node_services, prepare_machine, reporting_failure, take_lock_file
 from glasslet.assembly.platform import Platform, build_platform
 from glasslet.assembly.pods import PodSide, build_pod_side
 from glasslet.assembly.runtime import build_runtime_side, connect_runtime
@@ -81,10 +80,7 @@ async def _agent(
     loaded: Loaded, serving_pair: ServingPair, log: ActiveLogging, notes: StartNotes, watch: StartWatch
 ) -> None:
     foundation = build_foundation(loaded, serving_pair, watch)
-    startup, vitals = (
-        Startup(lambda reason: notes.up() if reason is None else notes.waiting(reason)),
-        Vitals(log_check(log.problem)),
-    )
+    startup, vitals = Startup(notes.changed), Vitals(log_check(log.problem))
     manager = find_service_manager(foundation, vitals)
     async with AsyncExitStack() as layers:
         # Connections to the API server end last: events are sent to the end.
@@ -97,7 +93,7 @@ async def _agent(
         set_own_oom_score(foundation.configuration.oom_score_adj)
         set_open_files(foundation.configuration.max_open_files)
         await _obtain_identity(foundation, startup, layers)
-        async with _telling_of_failure(foundation):
+        async with reporting_failure(foundation):
             platform = await _connect(foundation, startup, layers)
             report_node_notices(foundation)
             pods = build_pod_side(platform)
@@ -114,20 +110,6 @@ async def _agent(
         if foundation.identity is not None:
             await foundation.identity.watch()
         await asyncio.get_running_loop().create_future()
-
-
-@asynccontextmanager
-async def _telling_of_failure(foundation: Foundation) -> AsyncIterator[None]:
-    """A start that fails is an event of the node before the agent ends."""
-    try:
-        yield
-    except Exception as error:
-        foundation.events.node("Warning", "KubeletSetupFailed", str(error))
-        await foundation.events.written(within=_LAST_EVENT_WITHIN)
-        raise
-
-
-_LAST_EVENT_WITHIN = 2.0
 
 
 async def _obtain_identity(foundation: Foundation, startup: Startup, layers: AsyncExitStack) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from glasslet.assembly.foundation import Foundation
@@ -21,6 +21,19 @@ from glasslet.node.oom_watch import OomWatch
 from glasslet.record.stations import WaitKind
 
 logger = logging.getLogger(__name__)
+_LAST_EVENT_WITHIN = 2.0
+"""Seconds that the event of a failed start has to reach the API server."""
+
+
+@asynccontextmanager
+async def reporting_failure(foundation: Foundation) -> AsyncIterator[None]:
+    """A start that fails is an event of the node before the agent ends."""
+    try:
+        yield
+    except Exception as error:
+        foundation.events.node("Warning", "KubeletSetupFailed", str(error))
+        await foundation.events.written(within=_LAST_EVENT_WITHIN)
+        raise
 
 
 async def take_lock_file(foundation: Foundation, waiting_for: Callable[[str], None], layers: AsyncExitStack) -> None:

@@ -73,6 +73,10 @@ class StartNotes:
         """The start is over, the agent runs."""
         self._write(state=UP, reason="")
 
+    def changed(self, reason: str | None) -> None:
+        """The start waits for `reason`; None: it is over."""
+        self.up() if reason is None else self.waiting(reason)
+
     def ended(self) -> None:
         """The agent ends on purpose."""
         self._write(state=ENDED, reason="")

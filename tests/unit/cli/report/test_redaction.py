@@ -39,7 +39,7 @@ def test_what_looks_like_a_credential_is_replaced_by_its_length(text: str, secre
         'MountVolume.SetUp failed for volume "creds": secret "db" not found',
         "busybox@sha256:9ae97d36d26566ff84e8893c64a6dc4fe8ca6d1144bf5b87b2b85a32def253c7",
         "container 4e6d0e0a3c0e7fd0a0c5c2ab83d9b2f1d4b9c2f0c1c3e4f5a6b7c8d9e0f1a2b3",
-        "https://registry-1.docker.io/v2/library/busybox/manifests/1.36",
+        "https://registry.example/v2/library/busybox/manifests/1.36",
         "/var/lib/kubelet/pods/b71ee919-0000-0000-0000-000000000000/volumes/kubernetes.io~projected/kube-api-access-x",
     ],
 )
