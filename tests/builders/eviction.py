@@ -41,7 +41,7 @@ def disk(available: int = 80 * GIB, capacity: int = 100 * GIB, inodes_free: int 
 
 
 def memory(available: int, working_set: int) -> MemoryStats:
-    return MemoryStats(time=TAKEN, available_bytes=available, working_set_bytes=working_set)
+    return MemoryStats(time=TAKEN, available_bytes=available, usage_bytes=working_set, working_set_bytes=working_set)
 
 
 def summary(

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from functools import partial
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.eviction.manager import EvictionManager
-from glasslet.eviction.services import EvictionReport, EvictionSettings, Reclaim
+from glasslet.eviction.memory_notices import MemoryNotices
+from glasslet.eviction.services import EvictionReport, EvictionSettings, NoNotices, Notices, Reclaim, WatchedNode
+from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold, configured_thresholds
+from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree
+from glasslet.host.cgroups.memory_notices import KernelNotice, memory_notices
 from glasslet.pods.upkeep.evictees import Evictees
 from glasslet.stats.node_stats import NodeStatistics
+
+logger = logging.getLogger(__name__)
 
 
 def build_eviction(platform: Platform, pods: PodSide, stats: NodeStatistics) -> EvictionManager:
     """Its service runs once pods are managed."""
     foundation = platform.foundation
     return EvictionManager(
-        figures=stats,
+        node=WatchedNode(figures=stats, pressures=platform.pressures, notices=_notices(foundation, pods)),
         pods=Evictees(census=pods.census, workers=pods.workers),
         reclaim=Reclaim(
             containers=partial(pods.upkeep.garbage.collect, evicting=True),
             images=pods.upkeep.image_garbage.delete_unused,
         ),
-        pressures=platform.pressures,
         settings=_settings(foundation),
         report=EvictionReport(
             recorder=foundation.record,
@@ -34,6 +41,23 @@ def build_eviction(platform: Platform, pods: PodSide, stats: NodeStatistics) -> 
             node_event=foundation.events.node,
         ),
     )
+
+
+def _notices(foundation: Foundation, pods: PodSide) -> Notices:
+    """Those of the kernel, where the configuration wants them and the machine has cgroups."""
+    if not foundation.configuration.kernel_memcg_notification:
+        return NoNotices()
+    owned = pods.cgroups.owned
+    try:
+        subscribe = partial(memory_notices, find_tree(), pods=owned.top if owned is not None else "")
+    except CgroupsNotUsable as error:
+        logger.warning("kernelMemcgNotification has no effect", extra={"error": str(error)})
+        return NoNotices()
+
+    def of_signal(signal: Signal, amount: int) -> Iterable[KernelNotice]:
+        return subscribe(amount=amount, of_pods=signal is Signal.ALLOCATABLE_MEMORY)
+
+    return MemoryNotices(subscribe=of_signal, clock=foundation.clock, recorder=foundation.record)
 
 
 def thresholds_of(foundation: Foundation) -> tuple[Threshold, ...]:

@@ -14,7 +14,6 @@ _MANAGERS = "there is no CPU, memory or topology manager yet; containers share a
 _UPSTREAM = "the Go kubelet does nothing with it either"
 _GO = "it is about the Go runtime"
 _LOGS = "log lines are written at once to standard error"
-_KERNEL = "control groups are read, not subscribed to"
 
 FIELDS: Mapping[str, str] = {
     "cpuManagerPolicy": _MANAGERS,
@@ -25,7 +24,6 @@ FIELDS: Mapping[str, str] = {
     "hairpinMode": _UPSTREAM,
     "iptablesDropBit": _UPSTREAM,
     "iptablesMasqueradeBit": _UPSTREAM,
-    "kernelMemcgNotification": _KERNEL,
     "logging.flushFrequency": _LOGS,
     "logging.options.json.infoBufferSize": _LOGS,
     "logging.options.json.splitStream": _LOGS,

@@ -6,7 +6,6 @@ and are a finding.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -17,11 +16,10 @@ from glasslet.eviction.decision import MOST_PAUSE, PressureMemory, assess, is_cr
 from glasslet.eviction.ending import PodEnder
 from glasslet.eviction.eviction_text import EvictionText, eviction_text
 from glasslet.eviction.local_limits import limit_exceeded
-from glasslet.eviction.pressures import NodePressures
 from glasslet.eviction.ranking import Ranked, rank
 from glasslet.eviction.reading import NodeReader, Reading
 from glasslet.eviction.reclaiming import helps, reclaim_disk
-from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport, EvictionSettings, NodeFigures, Reclaim
+from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport, EvictionSettings, Reclaim, WatchedNode
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold
 from glasslet.podspec.qos import is_critical
@@ -43,17 +41,17 @@ class EvictionManager:
     def __init__(
         self,
         *,
-        figures: NodeFigures,
+        node: WatchedNode,
         pods: EvictablePods,
         reclaim: Reclaim,
-        pressures: NodePressures,
         settings: EvictionSettings,
         report: EvictionReport,
     ) -> None:
-        self._reader = NodeReader(figures=figures, pods=pods, thresholds=settings.thresholds)
+        self._reader = NodeReader(figures=node.figures, pods=pods, thresholds=settings.thresholds)
         self._ender = PodEnder(pods=pods, report=report)
         self._reclaim = reclaim
-        self._pressures = pressures
+        self._pressures = node.pressures
+        self._notices = node.notices
         self._settings = settings
         self._report = report
         self._recorder = report.recorder
@@ -67,12 +65,15 @@ class EvictionManager:
         """Until cancelled. Nothing is to do without thresholds and limits."""
         if not self._settings.thresholds and not self._settings.local_limits:
             return
-        while True:
-            victims = await self.round()
-            if victims:
-                await self._ender.wait(victims)
-            else:
-                await asyncio.sleep(self._pause)
+        try:
+            while True:
+                victims = await self.round()
+                if victims:
+                    await self._ender.wait(victims)
+                else:
+                    await self._notices.wait(self._pause)
+        finally:
+            self._notices.close()
 
     async def round(self) -> list[EndingPod]:
         """Reads, decides, acts. The pods that are being evicted."""
@@ -84,6 +85,7 @@ class EvictionManager:
         )
         self._memory = assessment.memory
         self._pressures.update(assessment.conditions)
+        self._notices.renew(node)
         self._pause = next_look(node.thresholds, node.observations)
         limits = self._settings.local_limits and self._limits_are_due(node.taken)
         if not assessment.due and not limits:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
+from glasslet.eviction.pressures import NodePressures
 from glasslet.eviction.thresholds import Threshold
 from glasslet.exchange.facts import StatusOverride
 from glasslet.record.recorder import Recorder
 from glasslet.stats.node_stats import NodeOnly
 from glasslet.stats.pages.summary_types import Summary
 from glasslet.telemetry.metrics.eviction import EvictionMetrics
+
+if TYPE_CHECKING:
+    from glasslet.eviction.reading import Reading
 
 
 class EndingPod(Protocol):
@@ -40,6 +44,33 @@ class NodeFigures(Protocol):
         """The node without its pods, read now. Raises StatsUnavailable."""
 
 
+class Notices(Protocol):
+    """What ends the loop's pause early (`memory_notices.MemoryNotices`)."""
+
+    def renew(self, reading: Reading) -> None:
+        """Takes the amounts to be noticed from this reading."""
+
+    async def wait(self, seconds: float) -> None:
+        """Returns after so many seconds, or earlier."""
+
+    def close(self) -> None:
+        """Nothing is noticed any more."""
+
+
+class NoNotices:
+    """Every pause lasts as long as it is meant to."""
+
+    def renew(self, reading: Reading) -> None:
+        """Nothing is to be noticed."""
+
+    async def wait(self, seconds: float) -> None:
+        """Returns after so many seconds."""
+        await asyncio.sleep(seconds)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 class EvictablePods(Protocol):
     """The pods of this node, and their end."""
 
@@ -59,6 +90,15 @@ class EvictionEvents(Protocol):
     def __call__(
         self, pod: PodRef, type_: str, reason: str, message: str, /, *, annotations: Mapping[str, str] = ...
     ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedNode:
+    """The node: what it measures, who is told of its pressures, and what ends a pause early."""
+
+    figures: NodeFigures
+    pressures: NodePressures
+    notices: Notices = field(default_factory=NoNotices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

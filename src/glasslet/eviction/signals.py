@@ -48,11 +48,13 @@ _PODS = "pods"
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """One signal as it was at `at`: bytes, inodes or tasks."""
+    """One signal as it was at `at`: bytes, inodes or tasks. `usage`: memory in use with all page cache; what the
+    capacity lacks is the working set, which leaves out page cache that was not used lately."""
 
     signal: Signal
     available: int
     capacity: int
+    usage: int | None = None
     at: datetime | None = None
 
 
@@ -78,7 +80,9 @@ def _memory(signal: Signal, memory: MemoryStats | None) -> Observation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
     capacity = memory.available_bytes + memory.working_set_bytes
-    return Observation(signal=signal, available=memory.available_bytes, capacity=capacity, at=memory.time)
+    return Observation(
+        signal=signal, available=memory.available_bytes, capacity=capacity, usage=memory.usage_bytes, at=memory.time
+    )
 
 
 def _filesystem(space: Signal, inodes: Signal, figures: FsStats | None) -> list[Observation | None]:

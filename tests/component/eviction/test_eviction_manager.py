@@ -15,7 +15,7 @@ from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import LoopClock
 from glasslet.eviction.manager import EvictionManager
 from glasslet.eviction.pressures import NodePressures
-from glasslet.eviction.services import EvictionReport, EvictionSettings, Reclaim
+from glasslet.eviction.services import EvictionReport, EvictionSettings, Reclaim, WatchedNode
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold
 from glasslet.exchange.facts import StatusOverride
@@ -141,10 +141,9 @@ async def begin() -> AsyncIterator[Begin]:
         registry = MetricRegistry()
         running = Running(world, Record(clock=world.clock), NodePressures(), registry)
         manager = EvictionManager(
-            figures=world,
+            node=WatchedNode(figures=world, pressures=running.pressures),
             pods=world,
             reclaim=Reclaim(containers=world.collect, images=world.collect),
-            pressures=running.pressures,
             settings=EvictionSettings(thresholds=thresholds, transition=300.0, max_grace=max_grace),
             report=EvictionReport(
                 recorder=running.record,
