@@ -169,7 +169,7 @@ async def _listen_to_sources(platform: Platform, pods: PodSide, layers: AsyncExi
     with record.wait(WaitKind.CRI_CALL, on="first list of what the runtime holds"):
         await platform.runtime.observed.synced.wait()
     if cluster is not None:
-        await layers.enter_async_context(running({"node": cluster.node.run}))
+        await layers.enter_async_context(running({"node": cluster.node.run, **platform.csi.services}))
         with record.wait(WaitKind.ADMISSION, on="facts about the node, which admission needs"):
             await cluster.facts.gathered.wait()
     sources = {f"source {number}": source.run for number, source in enumerate(pods.sources)}

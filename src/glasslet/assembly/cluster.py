@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from glasslet.api.node import Node
 from glasslet.api.times import whole_seconds
+from glasslet.assembly.csi import CSISide
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import APIClients, Foundation
 from glasslet.assembly.runtime import RuntimeSide
@@ -42,7 +43,7 @@ class ClusterSide:
 
 
 def build_cluster_side(
-    foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide, pressures: NodePressures
+    foundation: Foundation, runtime: RuntimeSide, devices: DeviceSide, csi: CSISide, pressures: NodePressures
 ) -> ClusterSide | None:
     """None for a standalone agent."""
     clients = foundation.clients
@@ -73,6 +74,7 @@ def build_cluster_side(
         ),
         contributions=Contributions(
             pressures=partial(_pressures, pressures),
+            storage_problem=csi.problem,
             shutdown_problem=foundation.shutdown.problem,
             devices=devices.offers.resources,
             # Without a checkpoint this machine is new under an old name.
@@ -81,6 +83,7 @@ def build_cluster_side(
         ),
     )
     devices.manager.subscribe(node.wake)
+    csi.subscribe(node.wake)
     return ClusterSide(clients=clients, node=node, facts=facts, volumes_in_use=in_use)
 
 

@@ -14,7 +14,7 @@ from glasslet.devices.offers import Offers
 from glasslet.devices.pod_knowledge import PodKnowledge
 from glasslet.devices.registration import SOCKET, RegistryHandler, device_plugin_folder, registration_service
 from glasslet.devices.unix_server import UnixServer
-from glasslet.plugin_registry.watcher import PluginRegistry
+from glasslet.plugin_registry.watcher import PluginHandler, PluginRegistry
 from glasslet.sources.folder_watch import FolderWatch
 
 
@@ -29,8 +29,15 @@ class DeviceSide:
     services: Mapping[str, Callable[[], Awaitable[None]]]
 
 
-def build_devices(foundation: Foundation, runtime: RuntimeSide, *, all_pods_known: Callable[[], bool]) -> DeviceSide:
-    """`all_pods_known`: every source has reported its pods. Raises ValueError for an unusable folder."""
+def build_devices(
+    foundation: Foundation,
+    runtime: RuntimeSide,
+    *,
+    all_pods_known: Callable[[], bool],
+    handlers: Mapping[str, PluginHandler],
+) -> DeviceSide:
+    """`all_pods_known`: every source has reported its pods; `handlers`: of plugins of other types that register by a
+    socket. Raises ValueError for an unusable folder."""
     record, metrics = foundation.record, foundation.metrics
     folder = device_plugin_folder(os.environ)
     file = CheckpointFile(folder=folder, threads=foundation.threads, recorder=record)
@@ -49,7 +56,7 @@ def build_devices(foundation: Foundation, runtime: RuntimeSide, *, all_pods_know
     )
     registry = PluginRegistry(
         folder=f"{foundation.root.root_dir}/plugins_registry",
-        handlers={"DevicePlugin": RegistryHandler(offers)},
+        handlers={"DevicePlugin": RegistryHandler(offers), **handlers},
         watch=lambda folders: FolderWatch(folders=folders, recorder=record, what="plugin"),
         recorder=record,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import ClusterSide, build_cluster_side
+from glasslet.assembly.csi import CSISide, build_csi
 from glasslet.assembly.devices import DeviceSide, build_devices
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
@@ -23,6 +24,7 @@ class Platform:
     runtime: RuntimeSide
     cluster: ClusterSide | None
     devices: DeviceSide
+    csi: CSISide
     pressures: NodePressures
     desired: DesiredPods
     host_ips: tuple[str, ...]
@@ -32,13 +34,15 @@ class Platform:
 async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> Platform:
     """Raises CgroupSetupFailed, RuntimeCallError, ValueError for an unusable folder of device plugins."""
     desired = build_desired(foundation)
-    devices = build_devices(foundation, runtime, all_pods_known=desired.ready)
+    csi = build_csi(foundation)
+    devices = build_devices(foundation, runtime, all_pods_known=desired.ready, handlers=csi.handlers)
     pressures = NodePressures()
     return Platform(
         foundation=foundation,
         runtime=runtime,
-        cluster=build_cluster_side(foundation, runtime, devices, pressures),
+        cluster=build_cluster_side(foundation, runtime, devices, csi, pressures),
         devices=devices,
+        csi=csi,
         pressures=pressures,
         desired=desired,
         host_ips=host_ips,

@@ -12,6 +12,8 @@ TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a 
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 CERTIFICATE_REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
+CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
+CSI_DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
 
 
 def node(name: str) -> str:
@@ -53,6 +55,16 @@ def pod_status(namespace: str, name: str) -> str:
 def persistent_volume(name: str) -> str:
     """One PersistentVolume."""
     return f"/api/v1/persistentvolumes/{quote(name, safe='')}"
+
+
+def csi_node(name: str) -> str:
+    """One CSINode: the drivers of a node."""
+    return f"{CSI_NODES}/{quote(name, safe='')}"
+
+
+def volume_attachment(name: str) -> str:
+    """One VolumeAttachment."""
+    return f"/apis/storage.k8s.io/v1/volumeattachments/{quote(name, safe='')}"
 
 
 def service_account_token(namespace: str, name: str) -> str:

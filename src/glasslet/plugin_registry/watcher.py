@@ -51,12 +51,15 @@ class SocketFolderWatch(Protocol):
 
 
 class _Registrant:
-    """One socket; `identity` distinguishes it from a later one at the same path."""
+    """One socket; `identity` distinguishes it from a later one at the same path. `earlier`: the one that it
+    replaces."""
 
-    def __init__(self, path: str, identity: tuple[int, int]) -> None:
+    def __init__(self, path: str, identity: tuple[int, int], earlier: _Registrant | None) -> None:
         self.path = path
         self.identity = identity
+        self.earlier = earlier
         self.removed = asyncio.Event()
+        self.ended = asyncio.Event()
         self.registered = False
 
 
@@ -101,17 +104,28 @@ class PluginRegistry:
         return {path: registrant.registered for path, registrant in self._registrants.items()}
 
     def _compare(self, found: Mapping[str, tuple[int, int]]) -> None:
+        gone: dict[str, _Registrant] = {}
         for path, registrant in list(self._registrants.items()):
             if found.get(path) != registrant.identity:
-                del self._registrants[path]
+                gone[path] = self._registrants.pop(path)
                 registrant.removed.set()
         for path, identity in found.items():
             if path not in self._registrants:
-                self._registrants[path] = registrant = _Registrant(path, identity)
+                self._registrants[path] = registrant = _Registrant(path, identity, gone.get(path))
                 self._supervisor.start(f"plugin {path}", partial(self._keep, registrant))
 
     async def _keep(self, registrant: _Registrant) -> None:
         """Registers the plugin, with retries, and deregisters it once its socket is removed."""
+        if registrant.earlier is not None:
+            # Registered while the earlier one is, it would be refused as a second one of its name.
+            await registrant.earlier.ended.wait()
+            registrant.earlier = None
+        try:
+            await self._keep_registered(registrant)
+        finally:
+            registrant.ended.set()
+
+    async def _keep_registered(self, registrant: _Registrant) -> None:
         pause = _FIRST_PAUSE
         trouble = StandingFinding(self._recorder)
         while not registrant.removed.is_set():

@@ -47,4 +47,5 @@ class WaitKind(StrEnum):
     CGROUP = "cgroup"
     CREDENTIALS = "credentials"
     DEVICE = "device"
+    CSI_CALL = "csi_call"
     SHUTDOWN = "shutdown"

@@ -1,0 +1,1 @@
+"""CSI drivers and their volumes over real gRPC."""

@@ -1,0 +1,250 @@
+"""A CSI driver: identity and node services on a socket of its own, with a registration socket, doing what a test says.
+
+It keeps the rules of the specification: a volume is published only where it was staged, twice is as good as once, and
+what is not there is undone at once. `mounts` None: it makes and removes directories, and mounts nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from glasslet.host.mounts.syscalls import Mounts
+from glasslet.plugin_registry._generated import pluginregistration_pb2 as registration
+from glasslet.volumes.csi._generated import csi_pb2 as messages
+
+Capability = messages.NodeServiceCapability.RPC
+STAGE = Capability.STAGE_UNSTAGE_VOLUME
+
+
+class FakeCSIDriver:
+    """`serve()` listens on `<folder>/<name>/csi.sock`, `register()` shows the registration socket, `stop()` ends it
+    like a crash.
+
+    `calls` are the methods that it was asked, without questions about capabilities; `asked` the requests. `failing`
+    maps a method to the code and words of its error; a method in `held` does not answer until `go_on` is set."""
+
+    def __init__(self, folder: Path, name: str = "d.example", *, mounts: Mounts | None = None) -> None:
+        self.name = name
+        self.folder = folder / name
+        self.registry = folder.parent / "plugins_registry"
+        self.capabilities: set[int] = {STAGE}
+        self.info = messages.NodeGetInfoResponse(node_id="node-id")
+        self.calls: list[str] = []
+        self.asked: list[Any] = []
+        self.failing: dict[str, tuple[grpc.StatusCode, str]] = {}
+        self.held: set[str] = set()
+        self.go_on = asyncio.Event()
+        self.told: list[tuple[bool, str]] = []
+        self.versions = ["1.0.0"]
+        self.staged: dict[str, str] = {}
+        self.published: dict[str, str] = {}
+        self.sizes: dict[str, int] = {}
+        self.usage: list[messages.VolumeUsage] = []
+        self.condition: messages.VolumeCondition | None = None
+        self._mounts = mounts
+        self._server: grpc.aio.Server | None = None
+        self._registrar: grpc.aio.Server | None = None
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "csi.sock"
+
+    async def serve(self) -> None:
+        """Listens."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._server = await _serve(self.socket, {"csi.v1.Identity": self._identity(), "csi.v1.Node": self._node()})
+
+    async def register(self, path: str = "") -> None:
+        """The registrar appears, at another path if one is given."""
+        self.registry.mkdir(parents=True, exist_ok=True)
+        services = {
+            "GetInfo": _unary(registration.InfoRequest, self._get_info),
+            "NotifyRegistrationStatus": _unary(registration.RegistrationStatus, self._notify),
+        }
+        where = self.registry / (path or f"{self.name}-reg.sock")
+        self._registrar = await _serve(where, {"pluginregistration.Registration": services})
+
+    async def unregister(self) -> None:
+        """The registrar is gone, with its socket."""
+        if self._registrar is not None:
+            await self._registrar.stop(None)
+            self._registrar = None
+            for path in self.registry.glob("*.sock"):
+                path.unlink()
+
+    async def stop(self) -> None:
+        """Is gone; what it mounted stays."""
+        self.go_on.set()
+        await self.unregister()
+        if self._server is not None:
+            await self._server.stop(None)
+            self._server = None
+            self.socket.unlink(missing_ok=True)
+
+    def last(self, method: str) -> Any:
+        """The last request of that method."""
+        return next(one for one in reversed(self.asked) if type(one).__name__ == f"{method}Request")
+
+    # -- the services --------------------------------------------------------------------------------------------------
+
+    def _identity(self) -> dict[str, grpc.RpcMethodHandler]:
+        return {
+            "GetPluginInfo": _unary(messages.GetPluginInfoRequest, self._plugin_info),
+            "GetPluginCapabilities": _unary(messages.GetPluginCapabilitiesRequest, self._plugin_capabilities),
+            "Probe": _unary(messages.ProbeRequest, self._probe),
+        }
+
+    def _node(self) -> dict[str, grpc.RpcMethodHandler]:
+        served = {
+            messages.NodeGetCapabilitiesRequest: self._node_capabilities,
+            messages.NodeGetInfoRequest: self._node_info,
+            messages.NodeStageVolumeRequest: self._stage,
+            messages.NodeUnstageVolumeRequest: self._unstage,
+            messages.NodePublishVolumeRequest: self._publish,
+            messages.NodeUnpublishVolumeRequest: self._unpublish,
+            messages.NodeExpandVolumeRequest: self._expand,
+            messages.NodeGetVolumeStatsRequest: self._stats,
+        }
+        return {
+            kind.__name__.removesuffix("Request"): _unary(kind, self._scripted(kind.__name__, answer))
+            for kind, answer in served.items()
+        }
+
+    def _scripted(
+        self, kind: str, answer: Callable[[Any, Any], Awaitable[Any]]
+    ) -> Callable[[Any, Any], Awaitable[Any]]:
+        method = kind.removesuffix("Request")
+
+        async def call(request: Any, context: Any) -> Any:
+            if method != "NodeGetCapabilities":
+                self.calls.append(method)
+                self.asked.append(request)
+            if method in self.held:
+                await self.go_on.wait()
+            if method in self.failing:
+                await context.abort(*self.failing[method])
+            return await answer(request, context)
+
+        return call
+
+    async def _get_info(self, _request: Any, _context: Any) -> Any:
+        return registration.PluginInfo(
+            type="CSIPlugin", name=self.name, endpoint=str(self.socket), supported_versions=self.versions
+        )
+
+    async def _notify(self, status: Any, _context: Any) -> Any:
+        self.told.append((status.plugin_registered, status.error))
+        return registration.RegistrationStatusResponse()
+
+    async def _plugin_info(self, _request: Any, _context: Any) -> Any:
+        return messages.GetPluginInfoResponse(name=self.name, vendor_version="1")
+
+    async def _plugin_capabilities(self, _request: Any, _context: Any) -> Any:
+        return messages.GetPluginCapabilitiesResponse()
+
+    async def _probe(self, _request: Any, _context: Any) -> Any:
+        return messages.ProbeResponse()
+
+    async def _node_capabilities(self, _request: Any, _context: Any) -> Any:
+        found = [messages.NodeServiceCapability(rpc=Capability(type=one)) for one in sorted(self.capabilities)]  # type: ignore[arg-type]
+        return messages.NodeGetCapabilitiesResponse(capabilities=found)
+
+    async def _node_info(self, _request: Any, _context: Any) -> Any:
+        return self.info
+
+    async def _stage(self, request: Any, context: Any) -> Any:
+        path = request.staging_target_path
+        await _require(context, volume_id=request.volume_id, staging_target_path=path)
+        if not request.HasField("volume_capability"):
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "volume_capability is missing")
+        if not request.volume_capability.HasField("block"):
+            self._mount(path, request.volume_id)
+        self.staged[path] = request.volume_id
+        return messages.NodeStageVolumeResponse()
+
+    async def _unstage(self, request: Any, context: Any) -> Any:
+        path = request.staging_target_path
+        await _require(context, volume_id=request.volume_id, staging_target_path=path)
+        self._unmount(path)
+        self.staged.pop(path, None)
+        return messages.NodeUnstageVolumeResponse()
+
+    async def _publish(self, request: Any, context: Any) -> Any:
+        target, staging = request.target_path, request.staging_target_path
+        await _require(context, volume_id=request.volume_id, target_path=target)
+        if not request.HasField("volume_capability"):
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "volume_capability is missing")
+        inline = request.volume_context.get("csi.storage.k8s.io/ephemeral") == "true"
+        if STAGE in self.capabilities and not inline and self.staged.get(staging) != request.volume_id:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"volume is not staged at {staging!r}")
+        if request.volume_capability.HasField("block"):
+            Path(target).touch()
+        else:
+            Path(target).mkdir(exist_ok=True)
+            self._mount(target, request.volume_id)
+        self.published[target] = request.volume_id
+        return messages.NodePublishVolumeResponse()
+
+    async def _unpublish(self, request: Any, context: Any) -> Any:
+        target = request.target_path
+        await _require(context, volume_id=request.volume_id, target_path=target)
+        self._unmount(target)
+        if os.path.isdir(target):
+            os.rmdir(target)
+        else:
+            Path(target).unlink(missing_ok=True)
+        self.published.pop(target, None)
+        return messages.NodeUnpublishVolumeResponse()
+
+    async def _expand(self, request: Any, context: Any) -> Any:
+        await _require(context, volume_id=request.volume_id, volume_path=request.volume_path)
+        size = request.capacity_range.required_bytes
+        self.sizes[request.volume_id] = max(size, self.sizes.get(request.volume_id, 0))
+        return messages.NodeExpandVolumeResponse(capacity_bytes=size)
+
+    async def _stats(self, request: Any, context: Any) -> Any:
+        await _require(context, volume_id=request.volume_id, volume_path=request.volume_path)
+        if request.volume_path not in self.published:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"nothing is published at {request.volume_path}")
+        return messages.NodeGetVolumeStatsResponse(usage=self.usage, volume_condition=self.condition)
+
+    def _mount(self, path: str, volume: str) -> None:
+        if self._mounts is None or self._mounts.table().at(os.path.realpath(path)) is not None:
+            return
+        data = self.folder / "data" / volume
+        data.mkdir(parents=True, exist_ok=True)
+        self._mounts.bind(str(data), path)
+
+    def _unmount(self, path: str) -> None:
+        if self._mounts is not None and self._mounts.table().at(os.path.realpath(path)) is not None:
+            self._mounts.unmount(path)
+
+
+def _unary(request: Any, answer: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    return grpc.unary_unary_rpc_method_handler(
+        answer,
+        request_deserializer=request.FromString,
+        response_serializer=lambda message: message.SerializeToString(),
+    )
+
+
+async def _serve(path: Path, services: dict[str, dict[str, grpc.RpcMethodHandler]]) -> grpc.aio.Server:
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers(
+        tuple(grpc.method_handlers_generic_handler(name, handlers) for name, handlers in services.items())
+    )
+    server.add_insecure_port(f"unix:{path}")
+    await server.start()
+    return server
+
+
+async def _require(context: Any, **fields: str) -> None:
+    for name, value in fields.items():
+        if not value:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{name} is missing")
