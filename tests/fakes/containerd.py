@@ -431,12 +431,14 @@ def containerd(request: pytest.FixtureRequest) -> Iterator[PrivateContainerd]:
 
 def import_test_images(private: PrivateContainerd) -> None:
     """Makes the images of the constants above known."""
-    private.import_images(_test_images(private.folder))
+    archive = private.folder / "images.tar"
+    write_test_images(archive)
+    private.import_images(archive)
 
 
-def _test_images(folder: Path) -> Path:
+def write_test_images(archive: Path) -> None:
+    """Writes an OCI archive of the images of the constants above."""
     script = images_script()
-    archive = folder / "images.tar"
     path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     script.write_archive(
         archive,
@@ -454,4 +456,3 @@ def _test_images(folder: Path) -> Path:
             script.BuiltImage(names=(NAMED_USER,), command=("id",), user="nobody"),
         ],
     )
-    return archive

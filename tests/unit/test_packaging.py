@@ -36,7 +36,7 @@ def test_a_maintainer_script_is_one_that_sh_reads(script: Path) -> None:
     assert script.read_text().startswith("#!/bin/sh\n")
 
 
-@pytest.mark.parametrize("name", ["build-deb", "test-deb"])
+@pytest.mark.parametrize("name", ["build-deb", "test-deb", "test-machine"])
 def test_a_long_script_is_one_that_bash_reads(name: str) -> None:
     assert subprocess.run(["bash", "-n", ROOT / "scripts" / name], check=False).returncode == 0
 
