@@ -24,6 +24,7 @@ from glasslet.kubeapi.kubeconfig import Kubeconfig
 from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.recorder import Recorder, current_scope
+from glasslet.record.stations import Station, WaitKind
 from glasslet.record.store import Record
 from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
@@ -187,6 +188,7 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair, start: StartWatc
     stages = {name: "" if spec.stage is Stage.GA else str(spec.stage) for name, spec in GATES.items()}
     gates = {name: FeatureGateState(stages[name], enabled) for name, enabled in loaded.gates.all().items()}
     metrics = Metrics(node_name=name, gates=gates)
+    metrics.count_pod_times(record.pod_times, kinds=WaitKind, stations=Station)
     connector = Connector(recorder=record, clock=clock, metrics=metrics.api_client)
     identity = build_client_identity(loaded, name, connector, metrics.registry)
     clients = build_clients(connector, identity.prepare(), loaded.configuration) if identity is not None else None

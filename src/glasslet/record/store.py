@@ -42,6 +42,7 @@ from glasslet.record.live import OpenStation, OpenWait
 from glasslet.record.pod_log import PodLog
 from glasslet.record.recorder import Scope
 from glasslet.record.stations import Station, WaitKind
+from glasslet.telemetry.metrics.waits import OpenWaits, Passed, PodTimes
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +94,8 @@ class Record:
         self._logs: dict[str, PodLog] = {}
         self._dirty: list[PodLog] = []
         self._total = 0
+        self._ended_waits: dict[str, list[float]] = {}
+        self._ended_stations: dict[str, list[float]] = {}
 
     # Writing: the Recorder protocol.
 
@@ -222,6 +225,22 @@ class Record:
         """Pods with a finding that holds now."""
         return [log.pod for log in self._logs.values() if log.findings and log.pod is not None and not log.ended]
 
+    def pod_times(self) -> PodTimes:
+        """Figures of all pods' waits and stations since the start, for metrics."""
+        now = self.now()
+        lasting: dict[str, OpenWaits] = {}
+        for wait in list(self.live.values()):
+            if wait.scope.pod is not None:
+                known = lasting.get(wait.kind, OpenWaits(0, 0.0))
+                lasting[wait.kind] = OpenWaits(known.number + 1, max(known.oldest, now - wait.since))
+        return PodTimes(
+            open_waits=lasting,
+            waits=_passed(self._ended_waits),
+            stations=_passed(self._ended_stations),
+            agent_findings=len(self.findings()),
+            pods_with_findings=len(self.pods_with_findings()),
+        )
+
     def _holding(self, pod: PodRef | None) -> tuple[str, ...]:
         log = self._logs.get(_key(pod))
         return tuple(log.findings) if log is not None else ()
@@ -270,11 +289,15 @@ class Record:
         log.touched = event.start
         if type(event) is StationSpan:
             log.ended = event.station == Station.GONE
+            if pod is not None:
+                _count(self._ended_stations, event.station, event.end - event.start)
         self._total += len(log) - before
         if self._total > self.limits.total:
             self._make_room(keep=log)
 
     def append_wait(self, scope: Scope, event: Waited) -> None:
+        if scope.pod is not None:
+            _count(self._ended_waits, event.kind, event.end - event.start)
         probing = is_probing(event)
         if (probing or scope.pod is None) and not self._log(scope.pod).keeps_routine():
             # The probes' own results say more; here, each round would push out other events.
@@ -301,6 +324,17 @@ class Record:
     def _drop(self, log: PodLog) -> None:
         del self._logs[_key(log.pod)]
         self._total -= len(log)
+
+
+def _count(ended: dict[str, list[float]], what: str, seconds: float) -> None:
+    if (counts := ended.get(what)) is None:
+        counts = ended[what] = [0, 0.0]
+    counts[0] += 1
+    counts[1] += seconds
+
+
+def _passed(ended: dict[str, list[float]]) -> dict[str, Passed]:
+    return {what: Passed(int(number), seconds) for what, (number, seconds) in ended.items()}
 
 
 def _ignore() -> None:

@@ -263,3 +263,29 @@ def test_slow_and_failing_calls_of_probes_push_nothing_out(record: Record, clock
     left = kept(record)
     assert left.routine == 1000
     assert len(left.events) < 50
+
+
+def test_times_of_pods_are_counted_by_kind_and_station_and_those_of_the_agent_are_not(
+    record: Record, clock: ManualClock
+) -> None:
+    with record.wait(WaitKind.QUEUE, on="the agent's own"):
+        clock.advance(1)
+        for pod in (other(1), other(2)):
+            with working_for(pod), record.station(Station.SANDBOX), record.wait(WaitKind.CRI_CALL, on="RunPodSandbox"):
+                clock.advance(2)
+        with working_for(WEB), record.wait(WaitKind.BACK_OFF, on="restart"), record.wait(WaitKind.BACK_OFF, on="it"):
+            clock.advance(4)
+            times = record.pod_times()
+    assert times.open_waits == {"back_off": (2, 4.0)}
+    assert times.waits == {"cri_call": (2, 4.0)}
+    assert times.stations == {"sandbox": (2, 4.0)}
+    assert record.pod_times().waits == {"cri_call": (2, 4.0), "back_off": (2, 8.0)}
+
+
+def test_findings_are_counted_until_they_are_withdrawn(record: Record) -> None:
+    record.finding("a manifest cannot be read")
+    record.finding("a probe hangs", pod=WEB)
+    assert (record.pod_times().agent_findings, record.pod_times().pods_with_findings) == (1, 1)
+    record.withdrawn("a manifest cannot be read")
+    record.withdrawn("a probe hangs", pod=WEB)
+    assert (record.pod_times().agent_findings, record.pod_times().pods_with_findings) == (0, 0)

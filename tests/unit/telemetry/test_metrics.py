@@ -8,50 +8,20 @@ from typing import Any, TypeVar
 
 import pytest
 
-from glasslet.api.object import PodUID
-from glasslet.api.pod_ref import PodRef
-from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.catalog import Metrics
-from glasslet.telemetry.metrics.http import RequestKind
-from glasslet.telemetry.metrics.images import CredentialPluginMetrics
-from glasslet.telemetry.metrics.pods import PodCounts, PodWork, rejection_label
+from glasslet.telemetry.metrics.pods import rejection_label
 from glasslet.telemetry.metrics.registry import MetricRegistry, go_number
 from glasslet.telemetry.metrics.runtime import operation_type
+from tests.builders.metrics import POD, moved_metrics
 
 T = TypeVar("T")
 ROWS: list[dict[str, Any]] = json.loads(Path("tests/data/metrics.json").read_text())["rows"]
-POD = PodRef("default", "web", PodUID("uid-1"))
 
 
 @pytest.fixture
 def metrics() -> Metrics:
     """Every family moved once."""
-    made = Metrics(node_name="node-1", gates={"NodeSwap": FeatureGateState("BETA", True)})
-    made.count_pods(lambda: PodCounts(running_pods=2, containers={"running": 3, "exited": 1}))
-    made.count_volumes(lambda: {("kubernetes.io/secret", "desired_state_of_world"): 1})
-    made.count_plugins(lambda: {"/csi.sock": True})
-    made.volumes.operation("kubernetes.io/secret", "volume_mount", 0.1, failed=False)
-    made.volumes.mounted("kubernetes.io/secret", 0.1)
-    made.runtime.has_no_configuration_call()
-    made.runtime.operation("RunPodSandbox", 0.1, None)
-    made.runtime.operation("RunPodSandbox", 0.1, "RuntimeTimeout")
-    made.runtime.sandbox_run(0.1, error="x")
-    made.pleg.relisted(0.01, 1.0)
-    made.pod_starts.running(1.0)
-    made.pod_starts.started(2.0, sli_seconds=1.0)
-    made.pod_workers.worked(PodWork.SYNC, 0.1)
-    made.pod_workers.container_attempted("container")
-    made.pod_workers.container_failed("container", "ErrImagePull")
-    made.pod_workers.pod_restarted(static=True)
-    made.pod_workers.rejected("OutOfpods")
-    made.images.pulled("0-10MB", 3.0)
-    made.images.collected("space")
-    CredentialPluginMetrics(made.registry, config_hash="sha256:0").ran("ecr", 0.1, failed=True)
-    with made.http.request(RequestKind("GET", "pods", "readwrite")):
-        pass
-    made.probes.probed("Liveness", POD, "main", successful=True, seconds=0.1)
-    made.health.checked("ping", ok=True)
-    return made
+    return moved_metrics()
 
 
 def scrape(registry: MetricRegistry) -> dict[str, dict[str, Any]]:

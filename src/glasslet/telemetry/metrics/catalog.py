@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from glasslet.telemetry.metrics.agent import (
     FeatureGateState,
@@ -25,6 +25,7 @@ from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.telemetry.metrics.resizes import ResizeFamilies
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeFamilies
 from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem, VolumeCountCollector, VolumeFamilies
+from glasslet.telemetry.metrics.waits import PodTimes, PodTimesCollector
 
 
 class Metrics:
@@ -75,3 +76,7 @@ class Metrics:
     def count_pods(self, counts: Callable[[], PodCounts]) -> None:
         """Called at each scrape: numbers of pods and containers."""
         self.registry.collect_from(PodCountCollector(counts))
+
+    def count_pod_times(self, times: Callable[[], PodTimes], *, kinds: Iterable[str], stations: Iterable[str]) -> None:
+        """Called at each scrape: waits and stations of pods. `kinds`, `stations`: all that there are."""
+        self.registry.collect_from(PodTimesCollector(times, kinds=kinds, stations=stations))
