@@ -36,8 +36,11 @@ class PodTimes:
 
 
 class PodTimesCollector:
-    """`glasslet_waits*`, `glasslet_oldest_wait_seconds`, `glasslet_station*`, `glasslet_findings`. Of waits and stations
-    only those of pods: the agent's own have no end by design. Each kind and station has its series from the start."""
+    """`glasslet_waits*`, `glasslet_oldest_wait_seconds`, `glasslet_station*`, `glasslet_findings`.
+
+    Waits and stations are those of pods: the agent's own have no end by design. Each kind and station has its series
+    from the start.
+    """
 
     def __init__(self, times: Callable[[], PodTimes], *, kinds: Iterable[str], stations: Iterable[str]) -> None:
         self._times = times
