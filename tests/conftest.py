@@ -6,7 +6,7 @@ import asyncio
 
 from hypothesis import settings
 
-pytest_plugins = ("tests.skips", "tests.fakes.containerd", "tests.fakes.newer_containerd")
+pytest_plugins = ("tests.skips", "tests.fakes.containerd", "tests.fakes.newer_containerd", "tests.fakes.real_collector")
 
 
 def pytest_configure() -> None:

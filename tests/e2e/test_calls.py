@@ -16,6 +16,7 @@ import pytest
 
 from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import PrivateContainerd
+from tests.fakes.real_collector import RealCollector, ancestors
 
 pytestmark = [pytest.mark.containerd, pytest.mark.timeout(300)]
 
@@ -117,6 +118,27 @@ async def test_a_trace_opens_in_other_tools(agent: Agent, tmp_path: Path) -> Non
     (spans,) = json.loads(otlp.read_text())["resourceSpans"][0]["scopeSpans"]
     known = {span["spanId"] for span in spans["spans"]}
     assert {span["parentSpanId"] for span in spans["spans"] if "parentSpanId" in span} < known
+
+
+async def test_the_tree_reaches_a_collector_as_one_trace(agent: Agent, real_collector: RealCollector) -> None:
+    answer = await traced_start(agent, "web")
+    address = f"http://127.0.0.1:{real_collector.http_port}"
+    output(glasslet(agent, "calls", "web", "--last", "--otlp", address))
+    spans = real_collector.wait_for(lambda spans: len(spans) >= len(answer["calls"]))
+    assert len(spans) == len(answer["calls"])
+    assert len({span.trace_id for span in spans}) == 1
+    assert {span.service for span in spans} == {"kubelet"}
+    above = ancestors(spans, next(span for span in spans if span.name == "CRIRuntime.run_sandbox"))
+    names = [span.name for span in above]
+    order = ["SandboxCreator.create", "Executor.run", "PodSync.settle"]
+    assert [name for name in names if name in order] == order
+
+
+async def test_a_collector_that_is_away_is_named(agent: Agent) -> None:
+    sending = glasslet(agent, "calls", "--start", "--otlp", "http://127.0.0.1:1")
+    _, errors = sending.communicate(timeout=60)
+    assert sending.returncode != 0
+    assert "the collector at http://127.0.0.1:1/v1/traces did not take the spans" in errors
 
 
 async def test_a_source_file_is_served_and_no_other(agent: Agent) -> None:

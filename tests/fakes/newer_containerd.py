@@ -76,9 +76,7 @@ version = 3
 imports = []
 root = "{self.folder}/root"
 state = "{self.folder}/state"
-disabled_plugins = [
-  "io.containerd.nri.v1.nri", "io.containerd.tracing.processor.v1.otlp", "io.containerd.internal.v1.tracing",
-]
+disabled_plugins = ["io.containerd.nri.v1.nri"]
 [grpc]
   address = "{self.socket}"
 [plugins."io.containerd.internal.v1.opt"]
