@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from glasslet.answers.words import size_words
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
 from tests.fakes.agent import NODE, Agent
@@ -95,3 +97,20 @@ def test_a_node_under_memory_pressure_evicts_and_refuses(
         assert condition(evicted, "DisruptionTarget") == "True"
         assert (evicted or {})["status"]["message"].startswith("The node was low on resource: memory. ")
         assert ("EvictionThresholdMet", "Attempting to reclaim memory") in controlplane.events(NODE)
+
+
+def test_a_node_explains_its_pressure_with_figures_of_the_machine(controlplane: ControlPlane, member: Agent) -> None:
+    controlplane.apply(api_pod("quiet"))
+    controlplane.wait_for("quiet", is_ready)
+    answer = asyncio.run(member.ask("/glass/v1/node/eviction?signal=memory.available"))
+    signals = {one["signal"]: one for one in answer["signals"]}
+    memory = signals["memory.available"]
+    assert memory["how"].startswith(f"{size_words(memory['available'])} = capacity {size_words(memory['capacity'])} - ")
+    assert "inactive page cache" in memory["how"]
+    assert memory["source"].startswith("MemTotal of /proc/meminfo, memory")
+    assert signals["pid.available"]["available"] > 0
+    (quiet,) = answer["order"]
+    assert (quiet["pod"], quiet["stays"], quiet["usage"] > 0) == ("default/quiet", "", True)
+    labels = [one["label"] for one in asyncio.run(member.ask("/glass/v1/node/why"))["evidence"]]
+    assert labels[-1] == "eviction"
+    assert "memory.available" in labels

@@ -77,13 +77,16 @@ class CallsAtWork(WireMessage, frozen=True, kw_only=True):
 
 
 class PressureRow(WireMessage, frozen=True, kw_only=True):
-    """One resource of the node. The agent evicts pods when less than `line` is available."""
+    """One resource of the node. The agent evicts pods when less than `line` is available. `how`: the arithmetic;
+    `trend`: where it goes, "" where that is not known."""
 
     resource: str
     capacity: float
     available: float
     line: float | None = None
     unit: str = "bytes"
+    how: str = ""
+    trend: str = ""
 
 
 class PressureAnswer(WireMessage, frozen=True, kw_only=True):

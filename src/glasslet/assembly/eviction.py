@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from glasslet.assembly.foundation import Foundation
@@ -11,10 +11,12 @@ from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.eviction.manager import EvictionManager
 from glasslet.eviction.memory_notices import MemoryNotices
+from glasslet.eviction.outlook import EvictionOutlook, OutlookSources
+from glasslet.eviction.reading import NodeReader
 from glasslet.eviction.services import EvictionReport, EvictionSettings, NoNotices, Notices, Reclaim, WatchedNode
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold, configured_thresholds
-from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree
+from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, memory_files
 from glasslet.host.cgroups.memory_notices import KernelNotice, memory_notices
 from glasslet.pods.upkeep.evictees import Evictees
 from glasslet.stats.node_stats import NodeStatistics
@@ -32,7 +34,7 @@ def build_eviction(platform: Platform, pods: PodSide, stats: NodeStatistics) -> 
             containers=partial(pods.upkeep.garbage.collect, evicting=True),
             images=pods.upkeep.image_garbage.delete_unused,
         ),
-        settings=_settings(foundation),
+        settings=eviction_settings(foundation),
         report=EvictionReport(
             recorder=foundation.record,
             clock=foundation.clock,
@@ -41,6 +43,42 @@ def build_eviction(platform: Platform, pods: PodSide, stats: NodeStatistics) -> 
             node_event=foundation.events.node,
         ),
     )
+
+
+def build_outlook(platform: Platform, pods: PodSide, stats: NodeStatistics) -> EvictionOutlook:
+    """What eviction would do; reads only when it is asked."""
+    foundation, settings = platform.foundation, eviction_settings(platform.foundation)
+    evictees = Evictees(census=pods.census, workers=pods.workers)
+    return EvictionOutlook(
+        OutlookSources(
+            reader=NodeReader(figures=stats, pods=evictees, thresholds=settings.thresholds),
+            pressures=platform.pressures,
+            settings=settings,
+            clock=foundation.clock,
+            sources=signal_sources(foundation, pods),
+        )
+    )
+
+
+def signal_sources(foundation: Foundation, pods: PodSide) -> Mapping[Signal, str]:
+    """The files and calls that each signal comes from."""
+    owned = pods.cgroups.owned
+    node_disk, image_disk = f"statfs of {foundation.root.root_dir}", "statfs of the runtime's image file system"
+    found = {
+        Signal.NODEFS: node_disk,
+        Signal.NODEFS_INODES: node_disk,
+        Signal.IMAGEFS: image_disk,
+        Signal.IMAGEFS_INODES: image_disk,
+        Signal.PIDS: "/proc/sys/kernel/pid_max, /proc/sys/kernel/threads-max, /proc/loadavg",
+    }
+    try:
+        tree = find_tree()
+    except CgroupsNotUsable:
+        return found
+    found[Signal.MEMORY] = f"MemTotal of /proc/meminfo, {memory_files(tree, '')}"
+    if owned is not None:
+        found[Signal.ALLOCATABLE_MEMORY] = memory_files(tree, owned.top)
+    return found
 
 
 def _notices(foundation: Foundation, pods: PodSide) -> Notices:
@@ -66,7 +104,8 @@ def thresholds_of(foundation: Foundation) -> tuple[Threshold, ...]:
     return configured_thresholds(foundation.configuration, ignore_allocatable=ignored)
 
 
-def _settings(foundation: Foundation) -> EvictionSettings:
+def eviction_settings(foundation: Foundation) -> EvictionSettings:
+    """Thresholds and graces of the configuration."""
     configuration, gates = foundation.configuration, foundation.loaded.gates
     return EvictionSettings(
         thresholds=thresholds_of(foundation),

@@ -14,6 +14,7 @@ from glasslet.api.pod_status import PodStatus
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.calls.tracer import PodTracer, TracedFacts
+from glasslet.eviction.outlook import EvictionOutlook
 from glasslet.glass.containers import ContainerAccess
 from glasslet.glass.host_look import MachineLook
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
@@ -24,7 +25,7 @@ from glasslet.sources.manifest import Problem
 from glasslet.version import KUBELET_VERSION
 
 
-def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> GlassSource:
+def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook: EvictionOutlook) -> GlassSource:
     """Returns the source that the handlers read."""
     foundation, runtime = platform.foundation, platform.runtime
     containers = ContainerAccess(runtime=runtime.connection.runtime, observed=runtime.observed.get, logs=logs)
@@ -51,6 +52,7 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs) -> Glass
         look=MachineLook(endpoint=foundation.configuration.container_runtime_endpoint, volumes=foundation.root.volumes),
         read_logs=containers.read_logs,
         exec_url=containers.exec_url,
+        outlook=outlook,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from glasslet.assembly.cluster import ClusterSide
+from glasslet.assembly.eviction import build_outlook
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.glass import build_glass, build_tracer
 from glasslet.assembly.https import TLSSide, build_gatekeeper, build_tls
@@ -108,7 +109,7 @@ async def build_servers(
     foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass, page = build_glass(platform, pods, logs), build_page(foundation, stats)
+    glass, page = build_glass(platform, pods, logs, build_outlook(platform, pods, stats)), build_page(platform, stats)
     calls = calls_routes(build_tracer(platform, pods), foundation.start, foundation.keeper)
     debug = [*calls, *stop_routes(build_stop_handlers(platform, pods))]
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))

@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from itertools import islice
+from typing import Any
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
-from glasslet.eviction.decision import MOST_PAUSE, PressureMemory, assess, is_crossed, next_look, relieved
+from glasslet.eviction.decision import MOST_PAUSE, assess, is_crossed, next_look, relieved
 from glasslet.eviction.ending import PodEnder
 from glasslet.eviction.eviction_text import EvictionText, eviction_text
+from glasslet.eviction.explanation import arithmetic
 from glasslet.eviction.local_limits import limit_exceeded
 from glasslet.eviction.ranking import Ranked, rank
 from glasslet.eviction.reading import NodeReader, Reading
@@ -29,8 +32,8 @@ from glasslet.stats.pages.summary import StatsUnavailable
 logger = logging.getLogger(__name__)
 
 _HARD_GRACE = 1
-_SHOWN = 5
-"""Pods of a ranking that the record keeps."""
+_SHOWN = 10
+"""Pods of a ranking in one entry of the record; further entries hold the rest."""
 _BLIND = "eviction has no figures, so no pod is evicted: "
 _BLIND_SIGNAL = "eviction has no figures of {}: its threshold is not checked"
 
@@ -56,7 +59,6 @@ class EvictionManager:
         self._report = report
         self._recorder = report.recorder
         self._clock = report.clock
-        self._memory = PressureMemory()
         self._findings: frozenset[str] = frozenset()
         self._pause = MOST_PAUSE
         self._limits_at = 0.0
@@ -81,10 +83,13 @@ class EvictionManager:
         if node is None:
             return []
         assessment = assess(
-            self._memory, node.thresholds, node.observations, now=node.taken, transition=self._settings.transition
+            self._pressures.memory(),
+            node.thresholds,
+            node.observations,
+            now=node.taken,
+            transition=self._settings.transition,
         )
-        self._memory = assessment.memory
-        self._pressures.update(assessment.conditions)
+        self._pressures.update(node, assessment)
         self._notices.renew(node)
         self._pause = next_look(node.thresholds, node.observations)
         limits = self._settings.local_limits and self._limits_are_due(node.taken)
@@ -166,7 +171,7 @@ class EvictionManager:
         for place, one in enumerate(ranked):
             if one.critical or self._ender.resists(one.pod):
                 continue
-            self._decided_to_evict(crossed, ranked, place)
+            self._decided_to_evict(crossed, ranked, place, reading)
             text = eviction_text(one, crossed, reading.observations.get(crossed.signal))
             victim = self._ender.end(one.pod, text, grace=self._grace(crossed, one.pod), disrupts=True)
             if victim is not None:
@@ -197,23 +202,35 @@ class EvictionManager:
             still_wanted_reclaim=not is_crossed(crossed, reading.observations),
         )
 
-    def _decided_to_evict(self, crossed: Threshold, ranked: list[Ranked], place: int) -> None:
+    def _decided_to_evict(self, crossed: Threshold, ranked: list[Ranked], place: int, reading: Reading) -> None:
+        """The whole decision, so that it can be made again from the record: figures, thresholds, and all pods."""
         one = ranked[place]
+        seen = reading.observations.get(crossed.signal)
+        figures: dict[str, Any] = {
+            "signal": crossed.signal,
+            "threshold": f"{'hard' if crossed.hard else 'soft'}, below {crossed.amount}",
+            "how": arithmetic(seen) if seen is not None else "unknown",
+        }
         with working_for(pod_ref(one.pod)):
             self._recorder.decided(
                 "evict",
-                signal=crossed.signal,
-                below=crossed.amount,
+                **figures,
                 usage=one.usage if one.usage is not None else "unknown",
                 request=one.request,
                 priority=one.priority,
+                grace=self._grace(crossed, one.pod),
+                place=place + 1,
                 among=len(ranked),
             )
-        order = [f"{pod_ref(each.pod)} ({_in_words(each)})" for each in ranked[:_SHOWN]]
-        self._recorder.decided("evict", pod=str(pod_ref(one.pod)), signal=crossed.signal, order=order)
+        others = [f"{signal}={other.available}/{other.capacity}" for signal, other in reading.observations.items()]
+        self._recorder.decided("evict", pod=str(pod_ref(one.pod)), **figures, signals=others)
+        words = (_in_words(each, resists=self._ender.resists(each.pod)) for each in ranked)
+        order = ((str(at), text) for at, text in enumerate(words, 1))
+        while part := dict[str, Any](islice(order, _SHOWN)):
+            self._recorder.decided(f"order of {len(ranked)} pods", **part)
 
 
-def _in_words(one: Ranked) -> str:
-    critical = ", critical: stays" if one.critical else ""
+def _in_words(one: Ranked, *, resists: bool) -> str:
+    stays = ", critical: stays" if one.critical else ", evicted before: passed over" if resists else ""
     usage = one.usage if one.usage is not None else "unknown"
-    return f"uses {usage}, requests {one.request}, priority {one.priority}{critical}"
+    return f"{pod_ref(one.pod)} (uses {usage}, requests {one.request}, priority {one.priority}{stays})"

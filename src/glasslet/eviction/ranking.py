@@ -6,7 +6,7 @@ priority, then by number of processes. A pod without figures comes first among i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -81,9 +81,21 @@ def container_disk_use(container: ContainerStats, *, layers: bool = True) -> int
     return _taken(container.logs, inodes=False) + (_taken(container.rootfs, inodes=False) if layers else 0)
 
 
-def critical_skipped(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The pods that may go, in order."""
-    return [one for one in ranked if not one.critical]
+def why_behind(before: Ranked, one: Ranked, signal: Signal) -> str:
+    """The first key that puts `one` behind `before`, in words."""
+    if signal is not Signal.PIDS:
+        if before.usage is None and one.usage is not None:
+            return "its use is known"
+        if before.above_request and not one.above_request:
+            return "within its request"
+    if one.priority > before.priority:
+        return f"priority {one.priority} above {before.priority}"
+    if signal is Signal.PIDS:
+        return "fewer processes" if (one.usage or 0) < (before.usage or 0) else "as many processes, by chance"
+    apart = _excess(before, signal) - _excess(one, signal)
+    if not apart:
+        return "uses as much, by chance"
+    return "less above its request" if one.above_request else "further below its request"
 
 
 def _ranked(one: EvictionCandidate, signal: Signal, *, own_image_disk: bool) -> Ranked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +12,12 @@ from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.eviction.local_limits import has_limits
 from glasslet.eviction.ranking import EvictionCandidate
-from glasslet.eviction.services import EvictablePods, NodeFigures
 from glasslet.eviction.signals import Observation, Signal, observe
 from glasslet.eviction.thresholds import Threshold, with_container_disk
 from glasslet.stats.pages.summary_types import PodStats
+
+if TYPE_CHECKING:
+    from glasslet.eviction.services import EvictablePods, NodeFigures
 
 
 class Reading(Struct, frozen=True, kw_only=True):

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
 from glasslet.eviction.pressures import NodePressures
+from glasslet.eviction.reading import Reading
 from glasslet.eviction.thresholds import Threshold
 from glasslet.exchange.facts import StatusOverride
 from glasslet.record.recorder import Recorder
 from glasslet.stats.node_stats import NodeOnly
 from glasslet.stats.pages.summary_types import Summary
 from glasslet.telemetry.metrics.eviction import EvictionMetrics
-
-if TYPE_CHECKING:
-    from glasslet.eviction.reading import Reading
 
 
 class EndingPod(Protocol):

@@ -20,6 +20,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.concurrency.task_frames import awaited_frames, innermost
+from glasslet.glass.node_pressure import pressure_evidence
 from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
 from glasslet.glass.requests import (
     RequestRefused,
@@ -133,8 +134,14 @@ class GlassHandlers:
         return verdict
 
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
-        """`why node`."""
-        return _json(self.node())
+        """`why node`, with what the node has left."""
+        verdict = self.node()
+        pressure = pressure_evidence(await self._source.outlook(""))
+        return _json(replace(verdict, evidence=(*verdict.evidence, *pressure)))
+
+    async def eviction(self, request: web.Request) -> web.StreamResponse:
+        """`evict --dry-run`."""
+        return await self._encoded(await self._source.outlook(request.query.get("signal", "")))
 
     def node(self) -> VerdictAnswer:
         """Why the node is as it is."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
+from glasslet.answers.eviction import EvictionAnswer
 from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
@@ -42,9 +43,13 @@ class SeenPod(Protocol):
     def source(self) -> str: ...
 
 
+async def _no_outlook(_signal: str) -> EvictionAnswer:
+    return EvictionAnswer(problem="this agent does not measure its node")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlassSource:
-    """Functions that read the agent. Only `read_logs` and `exec_url` do I/O."""
+    """Functions that read the agent. Only `read_logs`, `exec_url` and `outlook` do I/O."""
 
     pods: Callable[[], Sequence[SeenPod]]
     """Every pod that has a worker."""
@@ -66,6 +71,8 @@ class GlassSource:
     or OSError."""
     exec_url: Callable[[Pod, ExecRequest], Awaitable[str]]
     """The runtime's streaming URL of one command. Raises RequestRefused or RuntimeCallError."""
+    outlook: Callable[[str], Awaitable[EvictionAnswer]] = _no_outlook
+    """What eviction would do now, for one signal or ("") the most urgent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,7 +132,7 @@ function pressureState({ capacity, available, line }) {
   return (capacity - available) / (capacity - line) > NEAR ? 'waiting' : 'fine';
 }
 
-function gauge({ resource, capacity, available, line, unit }, state) {
+function gauge({ resource, capacity, available, line, unit, how, trend }, state) {
   const n = unit === 'bytes' ? binary : String;
   const used = (capacity - available) / capacity;
   const mark = line == null ? null : (capacity - line) / capacity;
@@ -140,7 +140,7 @@ function gauge({ resource, capacity, available, line, unit }, state) {
   const label = `${Math.round(used * 100)} % used${mark === null ? '' : `, acts at ${Math.round(mark * 100)} %`}`;
   return h('div.gauge', { 'data-s': state }, h('div.l', null, state !== 'fine' && h('span.state', null, icon(state, 'close to its limit')), h('b', null, resource), h('span', null, `${n(available)} free`)),
     h('div.meter', { role: 'img', 'aria-label': label }, h('i', { css: { width: `${used * 100}%` } }), mark !== null && h('u', { css: { left: `${mark * 100}%` } })),
-    h('p.how', null, `${n(capacity)} − ${n(capacity - available)} = ${n(available)}; ${togo}`));
+    h('p.how', null, how ? foreign(how) : `${n(capacity)} − ${n(capacity - available)} = ${n(available)}`, `; ${togo}`, trend && trend !== 'not known yet' ? `; ${trend}` : ''));
 }
 
 const scale = (value) => 4 + Math.max(0, Math.min(1, (Math.log10(Math.max(value, 0.5)) - Math.log10(0.5)) / (Math.log10(60000) - Math.log10(0.5)))) * 92;

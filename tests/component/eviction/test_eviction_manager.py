@@ -20,6 +20,7 @@ from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold
 from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.entrance import Victim
+from glasslet.record.events import Decided
 from glasslet.record.store import Record
 from glasslet.stats.node_stats import NodeOnly
 from glasslet.stats.pages.summary import StatsUnavailable
@@ -314,3 +315,29 @@ async def test_the_agent_may_end_in_the_middle_of_an_eviction(begin: Begin) -> N
         begin(world, MEMORY)
         await asyncio.sleep(2)
     assert world.names() == ["hog"]
+
+
+async def test_the_record_holds_the_whole_decision(begin: Begin) -> None:
+    world = World(others=5 * GIB)
+    for number in range(23):
+        world.run(f"p{number:02}", 100 * MIB + number, priority=number % 3)
+    world.run("system", 10 * MIB, priority=2_000_000_000)
+    running = begin(world, MEMORY)
+    await asyncio.sleep(0.2)
+    assert world.names() == ["p21"]
+    record = running.record.of(None)
+    assert record is not None
+    kept = {}
+    decision = ""
+    for event in record.events:
+        if isinstance(event, Decided):
+            kept.update({key: text for key, text in event.inputs if key.isdecimal()})
+            decision += str(event)
+    assert [text.split()[0] for _, text in sorted(kept.items(), key=lambda entry: int(entry[0]))][:2] == [
+        "default/p21",
+        "default/p18",
+    ]
+    assert len(kept) == 24
+    assert kept["24"] == "default/system (uses 10485760, requests 0, priority 2000000000, critical: stays)"
+    assert "working set" in decision
+    assert "nodefs.available=" in decision

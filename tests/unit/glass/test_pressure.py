@@ -5,6 +5,7 @@ from __future__ import annotations
 from glasslet.eviction.reading import Reading
 from glasslet.eviction.signals import Signal, observe
 from glasslet.eviction.thresholds import Threshold, with_container_disk
+from glasslet.eviction.trends import Trends
 from glasslet.glass.page.pressure import pressure_of
 from tests.builders.eviction import GIB, disk, summary
 
@@ -25,7 +26,7 @@ def lines(*, own_image_disk: bool) -> dict[str, float | None]:
         observations=seen,
         own_image_disk=own_image_disk,
     )
-    return {row.resource: row.line and round(row.line / GIB) for row in pressure_of(reading).rows}
+    return {row.resource: row.line and round(row.line / GIB) for row in pressure_of(reading, Trends()).rows}
 
 
 def test_one_disk_has_the_highest_of_its_lines() -> None:
@@ -45,7 +46,7 @@ def test_a_disk_of_images_has_a_row_and_a_line_of_its_own() -> None:
 
 def test_rows_say_what_they_count() -> None:
     reading = Reading(taken=0.0, thresholds=(), observations=observe(summary()))
-    units = {row.resource: row.unit for row in pressure_of(reading).rows}
+    units = {row.resource: row.unit for row in pressure_of(reading, Trends()).rows}
     assert units["process ids"] == "pids"
     assert units["inodes of the node's disk"] == "inodes"
     assert units["memory"] == "bytes"

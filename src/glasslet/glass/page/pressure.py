@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from glasslet.answers.live import PressureAnswer, PressureRow
+from glasslet.eviction.explanation import arithmetic, trend_words
 from glasslet.eviction.reading import Reading, read_node
 from glasslet.eviction.services import NodeFigures
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold
+from glasslet.eviction.trends import Trends
 from glasslet.stats.pages.summary import StatsUnavailable
 
 _AGE_SECONDS = 10.0
@@ -31,9 +33,12 @@ _ROWS = {
 class PressureReader:
     """Reads the node at most every ten seconds, and only when it is called."""
 
-    def __init__(self, *, figures: NodeFigures, thresholds: tuple[Threshold, ...], now: Callable[[], float]) -> None:
+    def __init__(
+        self, *, figures: NodeFigures, thresholds: tuple[Threshold, ...], trends: Trends, now: Callable[[], float]
+    ) -> None:
         self._figures = figures
         self._thresholds = thresholds
+        self._trends = trends
         self._now = now
         self._read_at: float | None = None
         self._answer = PressureAnswer()
@@ -44,29 +49,33 @@ class PressureReader:
         if self._read_at is None or now - self._read_at >= _AGE_SECONDS:
             self._read_at = now
             try:
-                self._answer = pressure_of(await read_node(self._figures, self._thresholds, now))
+                self._answer = pressure_of(await read_node(self._figures, self._thresholds, now), self._trends)
             except StatsUnavailable as error:
                 self._answer = PressureAnswer(problem=str(error))
         return self._answer
 
 
-def pressure_of(reading: Reading) -> PressureAnswer:
+def pressure_of(reading: Reading, trends: Trends) -> PressureAnswer:
     """The rows of one reading. Pure."""
-    return PressureAnswer(rows=tuple(_rows(reading)))
+    return PressureAnswer(rows=tuple(_rows(reading, trends)))
 
 
-def _rows(reading: Reading) -> Iterator[PressureRow]:
+def _rows(reading: Reading, trends: Trends) -> Iterator[PressureRow]:
     for signal, (resource, unit) in _ROWS.items():
         seen = reading.observations.get(signal)
         of_images = signal in (Signal.IMAGEFS, Signal.IMAGEFS_INODES)
         if seen is None or not seen.capacity or (of_images and not reading.own_image_disk):
             continue
         signals = (signal,) if reading.own_image_disk else _ON_THE_NODES_DISK.get(signal, (signal,))
-        lines = [one.line(seen.capacity).value() for one in reading.thresholds if one.signal in signals]
+        thresholds = [one for one in reading.thresholds if one.signal in signals]
+        lines = [one.line(seen.capacity).value() for one in thresholds]
+        per_minute = trends.per_minute(signal, now=reading.taken, available=seen.available)
         yield PressureRow(
             resource=resource,
             capacity=float(seen.capacity),
             available=float(seen.available),
             line=float(max(lines)) if lines else None,
             unit=unit,
+            how=arithmetic(seen),
+            trend=trend_words(seen, thresholds, per_minute),
         )

@@ -115,3 +115,14 @@ def _number(path: str) -> int:
     except OSError:
         return 0
     return int(text) if text.isdigit() else 0
+
+
+def memory_files(tree: CgroupTree, group: str) -> str:
+    """The files of a cgroup from which its working set comes, and its limit."""
+    if isinstance(tree, CgroupV1):
+        folder = tree.mounts.get("memory", "") + group
+        files = ("memory.usage_in_bytes", "memory.stat", *(["memory.limit_in_bytes"] if group else []))
+    else:
+        folder = UNIFIED + group
+        files = ("memory.current", "memory.stat", "memory.max") if group else ("memory.stat",)
+    return f"{', '.join(files)} of {folder}"
