@@ -22,17 +22,21 @@ from glasslet.telemetry.metrics.pods import PodCounts, PodWork
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.telemetry.metrics.waits import OpenWaits, Passed, PodTimes
 
+GATES = {"NodeSwap": FeatureGateState("BETA", True), "ImageVolume": FeatureGateState("BETA", True)}
 POD = PodRef("default", "web", PodUID("uid-1"))
 
 
 def moved_metrics() -> Metrics:
     """The families that every agent has."""
-    made = Metrics(node_name="node-1", gates={"NodeSwap": FeatureGateState("BETA", True)})
+    made = Metrics(node_name="node-1", gates=GATES)
     made.count_pods(lambda: PodCounts(running_pods=2, containers={"running": 3, "exited": 1}))
     made.count_volumes(lambda: {("kubernetes.io/secret", "desired_state_of_world"): 1})
     made.count_plugins(lambda: {"/csi.sock": True})
     made.count_pod_times(_times, kinds=WaitKind, stations=Station)
     made.volumes.operation("kubernetes.io/secret", "volume_mount", 0.1, failed=False)
+    made.volumes.measured("statfs", 0.01)
+    made.pod_workers.image_volumes(2, 1, failed=False)
+    made.count_log_sizes(lambda: {(POD, "main"): 4096})
     made.volumes.mounted("kubernetes.io/secret", 0.1)
     made.runtime.has_no_configuration_call()
     made.runtime.operation("RunPodSandbox", 0.1, None)
@@ -65,6 +69,7 @@ def complete_metrics() -> Metrics:
     ReviewFamilies(made.registry)
     NodeShutdownMetrics(made.registry)
     disk = FilesystemFigures(taken_at=0, capacity=10, available=5, used=5, inodes=10, inodes_free=5)
+    made.resizes.count_with(lambda: (1, 1, 1))
     made.count_claims(lambda: {("default", "data"): disk})
     return made
 

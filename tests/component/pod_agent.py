@@ -145,7 +145,7 @@ class Agent:
             events=self.events,
             clock=self.clock,
             node_events=lambda *told: self.node_events.append(told),
-            work=PodWorkerMetrics(self.registry),
+            work=PodWorkerMetrics(self.registry, image_volumes=True),
             starts=PodStartMetrics(self.registry),
             stops=self.stops,
         )

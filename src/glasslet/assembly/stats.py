@@ -59,6 +59,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             period=configuration.volume_stats_agg_period,
             threads=threads,
             clock=clock,
+            measured=foundation.metrics.volumes.measured,
         ),
         node=SummaryNode(
             name=foundation.node_name,

@@ -3,13 +3,14 @@ pods."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pod_parts import PodParts, log_layout
@@ -28,6 +29,7 @@ from glasslet.runtime.garbage import DeadContainerLimits, GarbageCollector, LogF
 from glasslet.runtime.garbage.image_rules import ImageLimits, image_names
 from glasslet.runtime.garbage.images import ImageCollector, InUse, image_disk
 from glasslet.runtime.garbage.reporting import CollectionReporting
+from glasslet.stats.disks.log_usage import LogUsage
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -79,12 +81,24 @@ def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers
         "progress of pods": progress.run,
         "figures of claims": build_claim_usage(foundation, parts.volumes, census.snapshot).run,
         "orphaned pod folders": folders.run,
+        "sizes of container logs": _log_usage(foundation, runtime).run,
     }
     if cgroups.owned is not None:
         services["orphaned cgroups"] = OrphanCgroups(cgroups=cgroups.owned, pods=remains).run
     return Upkeep(
         housekeeping=housekeeping, garbage=garbage, image_garbage=images, progress=progress, services=services
     )
+
+
+def _log_usage(foundation: Foundation, runtime: RuntimeSide) -> LogUsage:
+    def containers() -> Iterator[tuple[PodRef, str]]:
+        for pod in runtime.observed.all():
+            ref = PodRef(pod.namespace, pod.name, pod.uid)
+            yield from ((ref, name) for name in {container.name for container in pod.containers})
+
+    usage = LogUsage(containers=containers, logs=log_layout(foundation), threads=foundation.threads)
+    foundation.metrics.count_log_sizes(usage.figures)
+    return usage
 
 
 async def _holds_mounts(foundation: Foundation, uid: PodUID) -> bool:

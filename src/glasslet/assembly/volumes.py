@@ -100,6 +100,7 @@ def build_claim_usage(
                     yield ClaimedVolume(pod=pod_ref(pod), claim=claim_of(pod, volume), path=paths[volume.name])
 
     period = foundation.configuration.volume_stats_agg_period
-    usage = ClaimUsage(volumes=mounted, threads=foundation.threads, period=period)
+    measured = foundation.metrics.volumes.measured
+    usage = ClaimUsage(volumes=mounted, threads=foundation.threads, period=period, measured=measured)
     foundation.metrics.count_claims(usage.figures)
     return usage

@@ -38,6 +38,9 @@ from glasslet.pods.verbs.start_container import ContainerStarter
 from glasslet.pods.verbs.stop_pod import PodStopper
 from glasslet.runtime.errors import RuntimeCallError
 
+_IMAGE_VOLUME_FAILED = "ImageVolumeMountFailed"
+"""How the message of a runtime begins that could not mount an image (CRI errors)."""
+
 
 class Verbs:
     """The verbs of a pod's work, one object each."""
@@ -145,12 +148,22 @@ class Executor:
     async def _start(self, memory: PodMemory, action: StartContainer) -> None:
         if action.adopt is None:
             self._metrics.container_attempted(action.role.kind)
+        problem = ""
         try:
             await self._verbs.starter.start(memory, action)
         except StepFailed as failure:
             if failure.waiting is not None:
+                problem = failure.waiting.message
                 self._metrics.container_failed(action.role.kind, failure.waiting.reason)
             raise
+        finally:
+            self._count_image_volumes(memory, action, problem)
+
+    def _count_image_volumes(self, memory: PodMemory, action: StartContainer, problem: str) -> None:
+        images = {volume.name for volume in memory.pod.spec.volumes if volume.image is not None}
+        if images and action.adopt is None:
+            mounts = sum(mount.name in images for mount in action.container.volume_mounts)
+            self._metrics.image_volumes(len(images), mounts, failed=problem.startswith(_IMAGE_VOLUME_FAILED))
 
     async def _look(self, memory: PodMemory) -> list[StepFailed]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -11,10 +12,12 @@ from glasslet.api.container import VolumeMount
 from glasslet.api.pod import Pod
 from glasslet.api.volume import ImageVolumeSource, Volume
 from glasslet.exchange.volume import MountedVolume
+from glasslet.runtime.cri.verbs import Verb
+from glasslet.runtime.errors import RuntimeRejected
 from glasslet.volumes.plugin import VolumeRequest
 from glasslet.volumes.types.image import ImageVolume
 from tests.builders.pod import container, pod
-from tests.component.pod_agent import Node, running_agent
+from tests.component.pod_agent import Agent, Node, running_agent
 from tests.fakes.pod_node import FakeVolumes
 from tests.fakes.programs import Pull
 
@@ -60,3 +63,29 @@ async def test_an_image_that_cannot_be_pulled_holds_the_container_back() -> None
         assert waiting is not None
         assert waiting.reason in ("ErrImagePull", "ImagePullBackOff")
         assert agent.runtime.running() == []
+
+
+def counted(agent: Agent) -> tuple[int, int, int]:
+    """Image volumes requested, mounts that were made, mounts that failed."""
+    page = agent.registry.expose().decode()
+    names = ("requested_total", "mounted_succeed_total", "mounted_errors_total")
+    found = [re.search(rf"^kubelet_image_volume_{name} (\d+)$", page, re.MULTILINE) for name in names]
+    requested, mounted, failed = (int(one[1]) if one else -1 for one in found)
+    return requested, mounted, failed
+
+
+async def test_mounts_of_images_are_counted_once_a_start() -> None:
+    async with running_agent(Node(volumes=ImageVolumes())) as agent:
+        agent.add(mounting())
+        await agent.until_running("main")
+        await agent.until(lambda: counted(agent) == (1, 1, 0))
+
+
+async def test_an_image_that_the_runtime_cannot_mount_is_counted_as_failed() -> None:
+    async with running_agent(Node(volumes=ImageVolumes())) as agent:
+        error = RuntimeRejected("CreateContainer", "ImageVolumeMountFailed: no such layer")
+        agent.runtime.fail(Verb.CREATE_CONTAINER, error, times=1)
+        agent.add(mounting())
+        await agent.until(lambda: counted(agent) == (1, 0, 1))
+        await agent.until_running("main")
+        await agent.until(lambda: counted(agent) == (2, 1, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
-from glasslet.stats.disks.disk_usage import FilesystemFigures, filesystem
+from glasslet.stats.disks.disk_usage import FILESYSTEM, FilesystemFigures, Measured, filesystem, not_counted
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +33,16 @@ class ClaimUsage:
     """The newest figures, by namespace and claim. `volumes`: those that are mounted now; `period` in seconds, 0 or
     less: nothing is measured."""
 
-    def __init__(self, *, volumes: Callable[[], Iterable[ClaimedVolume]], threads: Threads, period: float) -> None:
+    def __init__(
+        self,
+        *,
+        volumes: Callable[[], Iterable[ClaimedVolume]],
+        threads: Threads,
+        period: float,
+        measured: Measured = not_counted,
+    ) -> None:
         self._volumes = volumes
+        self._measured = measured
         self._threads = threads
         self._period = period
         self._known: Mapping[tuple[str, str], FilesystemFigures] = {}
@@ -61,7 +70,7 @@ class ClaimUsage:
         with working_for(volume.pod):
             try:
                 return await self._threads.run(
-                    lambda: filesystem(volume.path),
+                    lambda: self._figures(volume.path),
                     on=f"size of claim {volume.claim} of {volume.pod}",
                     kind=WaitKind.VOLUME,
                     within=PATIENCE,
@@ -70,3 +79,9 @@ class ClaimUsage:
             except (HostCallStuck, OSError) as error:
                 logger.warning("claim is not measured", extra={"claim": volume.claim, "error": str(error)})
                 return None
+
+    def _figures(self, path: str) -> FilesystemFigures:
+        began = monotonic()
+        figures = filesystem(path)
+        self._measured(FILESYSTEM, monotonic() - began)
+        return figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -19,6 +20,16 @@ MOST_DEEP = 100_000
 """Folders inside each other; deeper ones are counted and not entered."""
 MOST_LINKED = 200_000
 """Inodes with several names that are remembered; more count once for each name."""
+
+
+FILESYSTEM, WALK = "statfs", "du"
+"""How a volume was measured, as the metric's label says it."""
+Measured = Callable[[str, float], None]
+"""Counts one measurement: how, and the seconds it took. Called in the thread that measured."""
+
+
+def not_counted(_how: str, _seconds: float) -> None:
+    """For measurements without a metric."""
 
 
 class FilesystemFigures(Struct, frozen=True, kw_only=True):

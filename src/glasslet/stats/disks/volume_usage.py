@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 
 from msgspec import Struct
 
@@ -21,7 +22,16 @@ from glasslet.host.files.layout import RootLayout
 from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
-from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, filesystem, folder_takes
+from glasslet.stats.disks.disk_usage import (
+    FILESYSTEM,
+    WALK,
+    FilesystemFigures,
+    Measured,
+    Taken,
+    filesystem,
+    folder_takes,
+    not_counted,
+)
 from glasslet.stats.targets import PodTarget
 
 logger = logging.getLogger(__name__)
@@ -80,8 +90,11 @@ def _plugin(volume: Volume) -> tuple[str, bool] | None:
 class VolumeUsage:
     """Use of volumes, by pod and volume name. `period` in seconds; 0 or less: nothing is measured."""
 
-    def __init__(self, *, places: Places, period: float, threads: Threads, clock: Clock) -> None:
+    def __init__(
+        self, *, places: Places, period: float, threads: Threads, clock: Clock, measured: Measured = not_counted
+    ) -> None:
         self._places = places
+        self._measured = measured
         self._period = period
         self._threads = threads
         self._clock = clock
@@ -124,7 +137,7 @@ class VolumeUsage:
             nonlocal began
             began = True
             try:
-                self._known[uid] = _all_of(places)
+                self._known[uid] = _all_of(places, self._measured)
             finally:
                 self._measured_now.discard(uid)
 
@@ -144,14 +157,16 @@ class VolumeUsage:
                     self._measured_now.discard(uid)
 
 
-def _all_of(places: Sequence[VolumePlace]) -> dict[str, VolumeTaken]:
+def _all_of(places: Sequence[VolumePlace], measured: Measured) -> dict[str, VolumeTaken]:
     found = {}
     for place in places:
+        began = monotonic()
         try:
             figures = filesystem(place.path)
             used = folder_takes(place.path) if place.walk else _of(figures)
         except OSError:
             continue  # not mounted (yet), or not to be read: it has no figures
+        measured(WALK if place.walk else FILESYSTEM, monotonic() - began)
         found[place.name] = VolumeTaken(filesystem=figures, used=used)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from glasslet.api.pod_ref import PodRef
 from glasslet.telemetry.metrics.agent import (
     FeatureGateState,
     ProcessCollector,
@@ -24,7 +25,13 @@ from glasslet.telemetry.metrics.probes import ProbeMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
 from glasslet.telemetry.metrics.resizes import ResizeFamilies
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeFamilies
-from glasslet.telemetry.metrics.volumes import ClaimCollector, Filesystem, VolumeCountCollector, VolumeFamilies
+from glasslet.telemetry.metrics.volumes import (
+    ClaimCollector,
+    Filesystem,
+    LogSizeCollector,
+    VolumeCountCollector,
+    VolumeFamilies,
+)
 from glasslet.telemetry.metrics.waits import PodTimes, PodTimesCollector
 
 
@@ -39,7 +46,10 @@ class Metrics:
         self.runtime = RuntimeFamilies(self.registry)
         self.pleg = PLEGMetrics(self.registry)
         self.pod_starts = PodStartMetrics(self.registry)
-        self.pod_workers = PodWorkerMetrics(self.registry)
+        image_volumes = (gates or {}).get("ImageVolume")
+        self.pod_workers = PodWorkerMetrics(
+            self.registry, image_volumes=image_volumes is not None and image_volumes.enabled
+        )
         self.resizes = ResizeFamilies(self.registry)
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupFamilies(self.registry)
@@ -64,6 +74,10 @@ class Metrics:
     def count_claims(self, figures: Callable[[], Mapping[tuple[str, str], Filesystem]]) -> None:
         """Called at each scrape: usage of volumes by namespace and claim."""
         self.registry.collect_from(ClaimCollector(figures))
+
+    def count_log_sizes(self, sizes: Callable[[], Mapping[tuple[PodRef, str], int]]) -> None:
+        """Called at each scrape: bytes of logs by pod and container."""
+        self.registry.collect_from(LogSizeCollector(sizes))
 
     def count_volumes(self, counts: Callable[[], Mapping[tuple[str, str], int]]) -> None:
         """Called at each scrape: numbers of volumes by plugin and state."""

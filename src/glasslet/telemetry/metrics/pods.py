@@ -72,10 +72,27 @@ class PodStartMetrics:
             self._first.set(sli_seconds)
 
 
-class PodWorkerMetrics:
-    """Metrics of pod workers and container starts."""
+class _ImageVolumes:
+    """`kubelet_image_volume_*`; only declared with the gate ImageVolume."""
 
     def __init__(self, registry: MetricRegistry) -> None:
+        self.requested = registry.counter(
+            "kubelet_image_volume_requested_total",
+            "Volumes that are images, at each start of a container of their pod.",
+        )
+        self.mounted = registry.counter(
+            "kubelet_image_volume_mounted_succeed_total", "Mounts of images that the runtime made."
+        )
+        self.failed = registry.counter(
+            "kubelet_image_volume_mounted_errors_total", "Mounts of images that the runtime could not make."
+        )
+
+
+class PodWorkerMetrics:
+    """Metrics of pod workers and container starts. `image_volumes`: the gate ImageVolume."""
+
+    def __init__(self, registry: MetricRegistry, *, image_volumes: bool = False) -> None:
+        self._image_volumes = _ImageVolumes(registry) if image_volumes else None
         self._work = registry.histogram(
             "kubelet_pod_worker_duration_seconds", "Seconds that one step of a pod worker took.", ("operation_type",)
         )
@@ -165,6 +182,13 @@ class PodWorkerMetrics:
     def container_failed(self, kind: str, reason: str) -> None:
         """It could not be started; `reason` as the pod's waiting state shows it."""
         self._start_errors.labels(kind, reason).inc()
+
+    def image_volumes(self, requested: int, mounted: int, *, failed: bool) -> None:
+        """A start of a container ended. `requested`: volumes of the pod that are images; `mounted`: mounts of them in
+        this container; `failed`: the runtime could not mount one."""
+        if self._image_volumes is not None:
+            self._image_volumes.requested.inc(requested)
+            (self._image_volumes.failed if failed else self._image_volumes.mounted).inc(mounted)
 
     def pod_restarted(self, *, static: bool) -> None:
         """A pod came again under a UID that was there before."""

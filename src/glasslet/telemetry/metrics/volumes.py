@@ -7,6 +7,7 @@ from typing import Protocol
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from glasslet.api.pod_ref import PodRef
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
 OPERATION_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0)
@@ -56,6 +57,24 @@ class ClaimCollector:
             yield family
 
 
+class LogSizeCollector:
+    """`kubelet_container_log_filesystem_used_bytes`; `sizes` in bytes, by pod and container."""
+
+    def __init__(self, sizes: Callable[[], Mapping[tuple[PodRef, str], int]]) -> None:
+        self._sizes = sizes
+
+    def collect(self) -> Iterable[Metric]:
+        """The one family."""
+        family = GaugeMetricFamily(
+            "kubelet_container_log_filesystem_used_bytes",
+            "[ALPHA] Bytes that the logs of a container take.",
+            labels=("uid", "namespace", "pod", "container"),
+        )
+        for (pod, container), size in self._sizes().items():
+            family.add_metric((pod.uid, pod.namespace, pod.name, container), size)
+        yield family
+
+
 class VolumeFamilies:
     """Implements `volumes.volume_counts.VolumeMetrics`. Nothing here is migrated from an in-tree type to CSI."""
 
@@ -72,6 +91,15 @@ class VolumeFamilies:
             ("plugin_name", "operation_name"),
             buckets=OPERATION_BUCKETS,
         )
+        self._measurements = registry.histogram(
+            "kubelet_volume_metric_collection_duration_seconds",
+            "Seconds that it took to measure a volume.",
+            ("metric_source",),
+        )
+
+    def measured(self, source: str, seconds: float) -> None:
+        """The use of a volume was measured. `source`: statfs for a file system, du for a walk. From any thread."""
+        self._measurements.labels(source).observe(seconds)
 
     def operation(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:
         """One try ended."""
