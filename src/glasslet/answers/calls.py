@@ -16,7 +16,8 @@ from glasslet.answers.wire import WireMessage
 
 
 class CallsRequest(WireMessage, frozen=True, kw_only=True):
-    """How long to trace: `seconds` at most, or until the pod is Ready (`until`: "Ready", "" for the time alone)."""
+    """How long to trace: `seconds` at most, or `until` the pod is "Ready", or until it leaves the next station of its
+    way ("step"); "" for the time alone."""
 
     seconds: float = 30.0
     until: str = ""

@@ -67,7 +67,11 @@ def build_tracer(platform: Platform, pods: PodSide) -> PodTracer:
         named = (seen for seen in pods.census.snapshot() if pod_ref(seen.pod)[:2] == (namespace, name))
         return any(ready(seen.status) for seen in named if seen.lifecycle is WorkerState.SYNCING)
 
-    return PodTracer(clock=platform.foundation.clock, facts=TracedFacts(waiting_on, is_ready))
+    def last_step(namespace: str, name: str) -> float | None:
+        named = next((ref for ref in record.pods() if ref[:2] == (namespace, name)), None)
+        return record.last_step(named) if named is not None else None
+
+    return PodTracer(clock=platform.foundation.clock, facts=TracedFacts(waiting_on, is_ready, last_step))
 
 
 def ready(status: PodStatus) -> bool:

@@ -1,6 +1,6 @@
 """The tracer of one pod's calls: begins, ends by itself, keeps the last traces.
 
-    tracer = PodTracer(clock=clock, facts=TracedFacts(waiting_on=..., is_ready=...))
+    tracer = PodTracer(clock=clock, facts=TracedFacts(waiting_on=..., is_ready=..., last_step=...))
     tracer.begin("shop", "web-7f", CallsRequest(seconds=30))     # raises TraceRefused
     await tracer.ended("shop", "web-7f", within=20)
     tracer.answer("shop", "web-7f") -> CallsAnswer | None
@@ -28,8 +28,9 @@ LONGEST = 600.0
 KEPT = 4
 """Traces kept after their end."""
 READY = "Ready"
+STEP = "step"
 _CHECKS = 0.1
-"""Seconds between looks at the pod's readiness."""
+"""Seconds between looks whether the pod has come as far as the trace is to go."""
 
 
 class TraceRefused(Exception):
@@ -44,10 +45,12 @@ class TraceRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TracedFacts:
-    """`waiting_on`: what the current task waits for, "" without a name; `is_ready`: of a pod by namespace and name."""
+    """`waiting_on`: what the current task waits for, "" without a name; `is_ready`: of a pod by namespace and name;
+    `last_step`: when that pod last left a station of its way, in the record's seconds; None: it never did."""
 
     waiting_on: Callable[[], str]
     is_ready: Callable[[str, str], bool]
+    last_step: Callable[[str, str], float | None]
 
 
 class _Trace:
@@ -92,7 +95,7 @@ class PodTracer:
         if self._active is not None and (self._active.namespace, self._active.name) != (namespace, name):
             other = f"{self._active.namespace}/{self._active.name}"
             raise TraceRefused(f"the calls of {other} are being traced; one pod is traced at a time")
-        if request.until and self._facts.is_ready(namespace, name):
+        if request.until == READY and self._facts.is_ready(namespace, name):
             why = f"pod {namespace}/{name} is Ready already"
             raise TraceRefused(why, field="until", value=request.until, allowed='"" for the time alone')
         self.end()
@@ -108,7 +111,7 @@ class PodTracer:
         self._keep(self._active)
         self._timers = [loop.call_later(request.seconds, self.end)]
         if request.until:
-            self._look_whether_ready(loop)
+            self._look_whether_there(loop, self._end_of(request.until, namespace, name))
         _log.info("tracing calls", extra={"pod": f"{namespace}/{name}", "seconds": request.seconds})
 
     def end(self) -> None:
@@ -148,14 +151,21 @@ class PodTracer:
         except TimeoutError:
             return
 
-    def _look_whether_ready(self, loop: asyncio.AbstractEventLoop) -> None:
-        trace = self._active
-        if trace is None:
+    def _end_of(self, until: str, namespace: str, name: str) -> Callable[[], bool]:
+        """Whether the pod has come as far as `until`."""
+        facts = self._facts
+        if until == READY:
+            return lambda: facts.is_ready(namespace, name)
+        before = facts.last_step(namespace, name)
+        return lambda: facts.last_step(namespace, name) != before
+
+    def _look_whether_there(self, loop: asyncio.AbstractEventLoop, is_there: Callable[[], bool]) -> None:
+        if self._active is None:
             return
-        if self._facts.is_ready(trace.namespace, trace.name):
+        if is_there():
             self.end()
         else:
-            self._timers[1:] = [loop.call_later(_CHECKS, self._look_whether_ready, loop)]
+            self._timers[1:] = [loop.call_later(_CHECKS, self._look_whether_there, loop, is_there)]
 
     def _keep(self, trace: _Trace) -> None:
         self._traces.pop((trace.namespace, trace.name), None)
@@ -168,5 +178,6 @@ def _check(request: CallsRequest) -> None:
     if not 0 < request.seconds <= LONGEST:
         allowed = f"more than 0, at most {LONGEST:g}"
         raise TraceRefused("not a length of a trace", field="seconds", value=f"{request.seconds:g}", allowed=allowed)
-    if request.until not in ("", READY):
-        raise TraceRefused("not an end of a trace", field="until", value=request.until[:100], allowed=f'"" or {READY}')
+    if request.until not in ("", READY, STEP):
+        allowed = f'"", {READY} or {STEP}'
+        raise TraceRefused("not an end of a trace", field="until", value=request.until[:100], allowed=allowed)

@@ -212,6 +212,12 @@ class Record:
         log = self._logs.get(_key(pod))
         return log.revision if log is not None else 0
 
+    def last_step(self, pod: PodRef) -> float | None:
+        """When the pod last left a station (seconds of the record's clock); None if memory holds no such event."""
+        log = self._logs.get(pod.uid)
+        events = reversed(log.events()) if log is not None else ()
+        return next((event.end for event in events if isinstance(event, StationSpan)), None)
+
     def waited_on(self, task: asyncio.Task[object] | None) -> str:
         """The innermost open wait of this task, "" if it has none."""
         return next((wait.on for wait in reversed(self.live.values()) if wait.task is task), "")

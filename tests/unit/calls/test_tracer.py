@@ -19,7 +19,7 @@ from glasslet.calls.tracer import KEPT, LONGEST, PodTracer, TracedFacts, TraceRe
 from glasslet.concurrency.clock import SystemClock
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.recorder import working_for
-from glasslet.record.stations import WaitKind
+from glasslet.record.stations import Station, WaitKind
 from glasslet.record.store import Record
 
 WEB, OTHER = PodRef("shop", "web", PodUID("1")), PodRef("shop", "other", PodUID("2"))
@@ -79,7 +79,7 @@ class Agent:
         self.threads = OwnThreads("tests")
         self.ready = False
         waiting_on = lambda: self.record.waited_on(asyncio.current_task())  # noqa: E731
-        facts = TracedFacts(waiting_on, lambda _namespace, _name: self.ready)
+        facts = TracedFacts(waiting_on, lambda _namespace, _name: self.ready, lambda *_: self.record.last_step(WEB))
         self.tracer = PodTracer(clock=SystemClock(), facts=facts)
 
     async def start(self, pod: PodRef) -> None:
@@ -274,6 +274,20 @@ def test_a_trace_ends_by_itself(run: Run) -> None:
     answer = run(body)
     assert not answer.active
     assert answer.end is not None
+
+
+def test_a_trace_until_the_next_step_ends_when_the_pod_leaves_a_station(run: Run) -> None:
+    async def body(agent: Agent) -> tuple[bool, bool]:
+        with working_for(WEB):
+            agent.record.passed(Station.SEEN)
+            agent.tracer.begin("shop", "web", CallsRequest(seconds=100, until="step"))
+            with agent.record.station(Station.SANDBOX):
+                await asyncio.sleep(0.25)
+                during = agent.tracer.traces("shop", "web")
+        await agent.tracer.ended("shop", "web", within=10)
+        return during, agent.tracer.traces("shop", "web")
+
+    assert run(body) == (True, False)
 
 
 def test_a_trace_ends_when_the_pod_is_ready(run: Run) -> None:

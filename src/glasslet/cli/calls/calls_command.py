@@ -16,7 +16,7 @@ from glasslet.cli.options import namespace_option, optional_pod_argument
 from glasslet.cli.output import output_option, show
 from glasslet.cli.target import in_namespace, living_pod
 
-READY = "Ready"
+ENDS = ("Ready", "step")
 _UNTIL_SECONDS = 300.0
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min)?")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, None: 1.0}
@@ -41,7 +41,10 @@ class Length(click.ParamType[float]):
 @namespace_option
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Trace for this long. Default: 30s.")
 @click.option(
-    "--until", type=click.Choice([READY]), metavar=READY, help="Trace until the pod is Ready, 5 minutes at most."
+    "--until",
+    type=click.Choice(ENDS),
+    metavar="|".join(ENDS),
+    help="Trace until the pod is Ready, or leaves the next station of its way; 5 minutes at most.",
 )
 @click.option("--last", is_flag=True, help="Show the last trace of this pod once more; trace nothing.")
 @click.option("--start", "of_start", is_flag=True, help="The agent's own start instead of a pod.")
