@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.fakes.agent import Agent, agent_on, busybox_pod
+from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import (
     BUSYBOX,
     CONFIGURED,
@@ -52,6 +52,10 @@ async def test_unused_images_go_and_used_ones_stay(own_containerd: PrivateContai
     with agent_on(own_containerd, tmp_path / "agent") as agent:
         agent.put(busybox_pod("web"))
         await agent.wait_for(lambda rows: rows.get("web", {}).get("ready") == 1, seconds=120)
+        shown = {row["name"]: row for row in (await agent.ask("/glass/v1/node/images"))["images"]}
+        assert shown[BUSYBOX]["stays"] == "in use"
+        assert shown[BUSYBOX]["usedBy"] == [f"default/web-{NODE}/main"]
+        assert shown[CONFIGURED]["stays"].startswith("unused, and seen too short a time ago")
         agent.terminate()
         collect_everything_unused(agent)
         agent.start()

@@ -19,6 +19,7 @@ from glasslet.glass.containers import ContainerAccess
 from glasslet.glass.host_look import MachineLook
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
+from glasslet.runtime.garbage.inventory import GarbageInventory
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.sources.file import FileSource
 from glasslet.sources.manifest import Problem
@@ -53,6 +54,9 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
         read_logs=containers.read_logs,
         exec_url=containers.exec_url,
         outlook=outlook,
+        images=GarbageInventory(
+            images=pods.upkeep.image_garbage, containers=pods.upkeep.garbage, clock=foundation.clock
+        ),
     )
 
 

@@ -149,6 +149,10 @@ class GlassHandlers:
         broken = [Evidence(label="broken manifest", text=str(it)) for it in self._source.agent().broken_manifests]
         return replace(verdict, evidence=(*verdict.evidence, *broken))
 
+    async def images(self, _request: web.Request) -> web.StreamResponse:
+        """`images`."""
+        return await self._encoded(await self._source.images())
+
     async def troubles(self, _request: web.Request) -> web.StreamResponse:
         """`why` without a name."""
         return await self._encoded(await self.node_troubles())

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.eviction import EvictionAnswer
+from glasslet.answers.images import ImagesAnswer
 from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
@@ -47,9 +48,13 @@ async def _no_outlook(_signal: str) -> EvictionAnswer:
     return EvictionAnswer(problem="this agent does not measure its node")
 
 
+async def _no_images() -> ImagesAnswer:
+    return ImagesAnswer(problem="this agent does not collect images")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlassSource:
-    """Functions that read the agent. Only `read_logs`, `exec_url` and `outlook` do I/O."""
+    """Functions that read the agent. Only `read_logs`, `exec_url`, `outlook` and `images` do I/O."""
 
     pods: Callable[[], Sequence[SeenPod]]
     """Every pod that has a worker."""
@@ -73,6 +78,8 @@ class GlassSource:
     """The runtime's streaming URL of one command. Raises RequestRefused or RuntimeCallError."""
     outlook: Callable[[str], Awaitable[EvictionAnswer]] = _no_outlook
     """What eviction would do now, for one signal or ("") the most urgent."""
+    images: Callable[[], Awaitable[ImagesAnswer]] = _no_images
+    """The images, and what garbage collection would do with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,6 +140,19 @@ class GarbageCollector:
         )
         await self._clean_folders()
 
+    def plan(self) -> tuple[tuple[DeadContainer, ...], tuple[DeadContainer, ...], tuple[DeadContainer, ...]]:
+        """All dead containers; those that the next collection removes; those that a node short of disk removes."""
+        pods, now = self._observed.all(), self._clock.now()
+
+        def removed(limits: DeadContainerLimits, removable: Callable[[PodUID], bool]) -> tuple[DeadContainer, ...]:
+            return containers_to_remove(pods, limits=limits, now=now, removable=removable)
+
+        return (
+            removed(DeadContainerLimits(per_container=0), lambda uid: True),
+            removed(self._limits, self._removable(evicting=False)),
+            removed(self._limits, self._removable(evicting=True)),
+        )
+
     # -- removing ----------------------------------------------------------------------------------------------------
 
     async def _remove_containers(self, uid: PodUID, dead: list[DeadContainer]) -> None:

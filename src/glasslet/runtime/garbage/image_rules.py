@@ -6,7 +6,7 @@ it. When it was used last is only known from looks at the node, so it is as coar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -45,6 +45,18 @@ class ImageUse(Struct, frozen=True, kw_only=True):
         return max(self.first_seen, self.last_used or self.first_seen)
 
 
+class ImageLook(Struct, frozen=True, kw_only=True):
+    """One look at the images. `unused`: in the order of their removal; `users`: containers, by key of their image;
+    `kept_by_name`: keys of images that pods name or sandboxes are made of; `times`: first seen, last used, by key."""
+
+    images: tuple[Image, ...]
+    unused: tuple[ImageUse, ...]
+    users: Mapping[str, tuple[str, ...]]
+    kept_by_name: frozenset[str]
+    times: Mapping[str, tuple[datetime | None, datetime | None]]
+    limits: ImageLimits
+
+
 class Disk(Struct, frozen=True, kw_only=True):
     """The file system of the images, in bytes."""
 
@@ -77,6 +89,10 @@ class ImageHistory:
         ]
         return tuple(sorted(unused, key=_order))
 
+    def times(self) -> dict[str, tuple[datetime | None, datetime | None]]:
+        """When each image was first seen and last used, by key."""
+        return {key: (self._seen[key], self._used.get(key)) for key in self._seen}
+
 
 def image_key(image: Image) -> str:
     """The key of an image: its id, with the runtime handler where images are kept by handler."""
@@ -93,21 +109,50 @@ def used_images(
 ) -> frozenset[str]:
     """Keys of images that are in use: by containers of these pods, or under one of these names (or ids). `by_handler`:
     a container uses only the image of its own handler."""
+    known = _by_name(images)
+    return frozenset(_users(known, pods, by_handler=by_handler)) | _named(known, named)
+
+
+def image_users(
+    images: Iterable[Image], pods: Iterable[ObservedPod], *, by_handler: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """Containers (`namespace/pod/container`), dead ones included, by key of their image."""
+    return {key: tuple(users) for key, users in _users(_by_name(images), pods, by_handler=by_handler).items()}
+
+
+def named_images(images: Iterable[Image], named: Iterable[str]) -> frozenset[str]:
+    """Keys of images under one of these names (or ids)."""
+    return _named(_by_name(images), named)
+
+
+def _by_name(images: Iterable[Image]) -> dict[str, list[Image]]:
     known: dict[str, list[Image]] = {}
     for image in images:
         for name in {image.id, *image.tags, *image.digests}:
             known.setdefault(name, []).append(image)
-    found = set()
+    return known
+
+
+def _users(
+    known: Mapping[str, list[Image]], pods: Iterable[ObservedPod], *, by_handler: bool
+) -> dict[str, dict[str, None]]:
+    """A dict as the set that keeps its order."""
+    found: dict[str, dict[str, None]] = {}
     for pod in pods:
         for container in pod.containers:
             # Runtimes differ in which of these is the id.
             for name in {container.image_id, container.image_ref, container.image}:
                 for image in known.get(name, ()):
                     if not by_handler or image.runtime_handler == container.image_handler:
-                        found.add(image_key(image))
-    for name in named:
-        found |= {image_key(image) for image in (*known.get(name, ()), *known.get(_normal(name), ()))}
-    return frozenset(found)
+                        user = f"{pod.namespace}/{pod.name}/{container.name}"
+                        found.setdefault(image_key(image), {})[user] = None
+    return found
+
+
+def _named(known: Mapping[str, list[Image]], named: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        image_key(image) for name in named for image in (*known.get(name, ()), *known.get(_normal(name), ()))
+    )
 
 
 def too_old(unused: Iterable[ImageUse], limits: ImageLimits, now: datetime) -> tuple[ImageUse, ...]:

@@ -22,9 +22,12 @@ from glasslet.runtime.garbage.image_rules import (
     Disk,
     ImageHistory,
     ImageLimits,
+    ImageLook,
     ImageUse,
     bytes_to_free,
     image_key,
+    image_users,
+    named_images,
     old_enough,
     too_old,
     used_images,
@@ -140,6 +143,25 @@ class ImageCollector:
                 raise ImagesNotCollected(f"errors in image deletion: {_joined(errors)}")
             return _size(gone)
 
+    async def facts(self) -> tuple[ImageLook, datetime]:
+        """A look at the images as a collection would begin with, and its time. Raises RuntimeCallError."""
+        images, named = await self._list()
+        unused, now = self._note(images, named), self._clock.now()
+        by_handler = self._limits.by_handler
+        facts = ImageLook(
+            images=images,
+            unused=unused,
+            users=image_users(images, self._in_use.pods(), by_handler=by_handler),
+            kept_by_name=named_images(images, named),
+            times=self._history.times(),
+            limits=self._limits,
+        )
+        return facts, now
+
+    async def disk(self) -> Disk:
+        """The file system of the images. Raises OSError, RuntimeCallError, ImagesNotCollected."""
+        return await self._disk()
+
     async def _make_room(self, unused: Sequence[ImageUse]) -> None:
         disk = await self._disk()
         if disk.capacity <= 0:
@@ -166,6 +188,13 @@ class ImageCollector:
 
     async def _look(self) -> tuple[ImageUse, ...]:
         """The unused images, in the order of their removal."""
+        return self._note(*await self._list())
+
+    def _note(self, images: tuple[Image, ...], named: Sequence[str]) -> tuple[ImageUse, ...]:
+        return self._history.look(images, self._used(images, named), self._clock.now())
+
+    async def _list(self) -> tuple[tuple[Image, ...], Sequence[str]]:
+        """The images, and names of those that are in use without a container."""
         images = await self._images.list_images()
         if not self._limits.by_handler:
             images = without_handlers(images)
@@ -173,10 +202,9 @@ class ImageCollector:
             if not image.id and self._limits.by_handler:
                 text = f"ImageID is not valid, skipping, image: {image_key(image)}"
                 self._events("Warning", "InvalidImageID", text)
-        images = tuple(image for image in images if image.id)
         # Not known is not "" here: without an answer nothing may go.
         named = [*self._in_use.names(), await self._in_use.sandbox_image()]
-        return self._history.look(images, self._used(images, named), self._clock.now())
+        return tuple(image for image in images if image.id), named
 
     async def _remove_all(
         self, uses: Sequence[ImageUse], reason: str, why: str, *, enough: int | None = None
