@@ -69,6 +69,20 @@ def with_eviction_defaults(tree: Tree) -> Tree:
     return {**tree, "evictionHard": {**EVICTION_HARD, **hard}} if tree.get("mergeDefaultEvictionSettings") else tree
 
 
+def thresholds_left_out(tree: Tree) -> str:
+    """What a full tree should be warned of: hard thresholds that were given stand for all of them. "" if nothing.
+    Thresholds of 0 % alone mean that nothing is to be evicted."""
+    hard = tree.get("evictionHard") or {}
+    missing = [signal for signal in EVICTION_HARD if signal not in hard]
+    if not missing or tree.get("mergeDefaultEvictionSettings") or all(text in ("0%", "100%") for text in hard.values()):
+        return ""
+    without = f"{', '.join(missing)} {'has' if len(missing) == 1 else 'have'} none"
+    return (
+        f"evictionHard replaces all hard thresholds, so {without}: "
+        'mergeDefaultEvictionSettings: true adds the defaults, "0%" says that it is meant'
+    )
+
+
 def overlay(base: Tree, top: Tree) -> Tree:
     """`top` laid over `base`: maps merge by key, everything else is replaced. Neither is changed."""
     made = dict(base)

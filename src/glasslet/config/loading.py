@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glasslet.config.config_file import ConfigFile, read_config_file
-from glasslet.config.defaults import LEGACY, RESOLVED_PATHS, overlay, with_defaults, with_eviction_defaults
+from glasslet.config.defaults import (
+    LEGACY,
+    RESOLVED_PATHS,
+    overlay,
+    thresholds_left_out,
+    with_defaults,
+    with_eviction_defaults,
+)
 from glasslet.config.document import format_path
 from glasslet.config.drop_ins import find_drop_ins, merge_patch, without_empty
 from glasslet.config.feature_gates import FeatureGates, apply_gates
@@ -271,6 +278,8 @@ def _without_effect(loaded: Loaded, flag_values: Mapping[str, Any]) -> Iterator[
             yield Notice(text, path, str(origin))
     for flag, text in options_without_effect(flag_values):
         yield Notice(text, flag, str(SettingOrigin(OriginKind.FLAG, flag)))
+    if text := thresholds_left_out(loaded.tree):
+        yield Notice(text, "evictionHard", str(loaded.origin_of("evictionHard")))
     for name, text in gates_without_effect(loaded.tree["featureGates"]):
         path = format_path(("featureGates", name))
         yield Notice(text, path, str(loaded.origin_of(path)))

@@ -116,3 +116,29 @@ def attributes() -> list[str]:
 
 def texts() -> list[str]:
     return re.findall(r'"([A-Z][A-Za-z0-9]*)"', code())
+
+
+def test_hard_thresholds_that_replace_the_defaults_say_which_are_gone(tmp_path: Path) -> None:
+    (found,) = notices(
+        tmp_path, "evictionHard: {memory.available: 500Mi, nodefs.available: 10%, nodefs.inodesFree: 5%}\n"
+    )
+    text = (
+        "evictionHard replaces all hard thresholds, so imagefs.available, imagefs.inodesFree have none: "
+        'mergeDefaultEvictionSettings: true adds the defaults, "0%" says that it is meant'
+    )
+    assert found == ("evictionHard", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "evictionHard: {memory.available: 500Mi}\nmergeDefaultEvictionSettings: true\n",
+        "evictionHard: {}\n",
+        (
+            "evictionHard: {memory.available: 500Mi, nodefs.available: 0%, nodefs.inodesFree: 0%, "
+            "imagefs.available: 0%, imagefs.inodesFree: 0%}\n"
+        ),
+    ],
+)
+def test_hard_thresholds_that_leave_nothing_out_by_oversight_are_no_notice(tmp_path: Path, text: str) -> None:
+    assert notices(tmp_path, text) == []
