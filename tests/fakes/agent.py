@@ -248,11 +248,18 @@ class Agent:
 def agent_on(runtime: PrivateContainerd, folder: Path, **configuration: Any) -> Iterator[Agent]:
     """A running agent; at the end it and its pods are gone."""
     agent = Agent(folder, runtime, **configuration)
+    with running(agent, runtime):
+        yield agent
+
+
+@contextlib.contextmanager
+def running(agent: Agent, runtime: PrivateContainerd) -> Iterator[None]:
+    """The agent runs meanwhile; at the end it and its pods are gone."""
     agent.start()
     try:
-        yield agent
+        yield
     finally:
         agent.kill()
         runtime.remove_all_pods()
-        unmount_below(folder)
+        unmount_below(agent.folder)
         agent.remove_log_links()

@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.pods import Hold
@@ -26,6 +28,7 @@ from glasslet.glass.routes import socket_routes
 from glasslet.glass.source import GlassSource
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.verdicts.node_rules import NodeSituation
+from glasslet.glass.verdicts.runtime_causes import RuntimeState
 from glasslet.probes.results import ProbeResult
 from glasslet.record.keeper import RecordKeeper
 from glasslet.record.store import Record
@@ -60,7 +63,8 @@ class FakeGlassSource:
         self.hanging: dict[str, Stuck] = {}
         self.pulls: dict[PodUID, dict[str, PullView]] = {}
         self.holds: dict[str, Hold] = {}
-        self.situation = NodeSituation(name="node-a", now=datetime.now(UTC), standalone=True)
+        now = datetime.now(UTC)
+        self.situation = NodeSituation(name="node-a", now=now, standalone=True, runtime=RuntimeState(now=now))
         self.break_off_after: int | None = None
 
     def functions(self) -> GlassSource:
@@ -76,6 +80,10 @@ class FakeGlassSource:
             read_logs=self.read_logs,
             exec_url=self.exec_url,
         )
+
+    def with_runtime(self, **fields: Any) -> NodeSituation:
+        """The situation with a runtime of which this is known."""
+        return replace(self.situation, runtime=replace(self.situation.runtime, **fields))
 
     def pods(self) -> list[FakeSeenPod]:
         return self.seen

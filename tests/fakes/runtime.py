@@ -150,7 +150,7 @@ class FakeRuntime(ScriptedCalls):
         await self._enter(Verb.VERSION)
         return RuntimeInfo(name="fake", version="1.0.0", api_version="v1")
 
-    async def status(self) -> RuntimeStatus:
+    async def status(self, *, detailed: bool = False) -> RuntimeStatus:
         await self._enter(Verb.STATUS)
         conditions = (
             RuntimeCondition(type=kind, status=ok, reason="" if ok else "ScriptedNotReady")

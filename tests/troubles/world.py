@@ -74,7 +74,7 @@ class World:
 
 
 @contextlib.contextmanager
-def standalone_world(containerd: PrivateContainerd, folder: Path, **configuration: object) -> Iterator[World]:
+def standalone_world(containerd: PrivateContainerd, folder: Path, **configuration: Any) -> Iterator[World]:
     """An agent without an API server, ready."""
     with Registry(folder) as registry, agent_on(containerd, folder, **configuration) as agent:
         asyncio.run(agent.wait_until_ready())

@@ -137,7 +137,9 @@ _POD: Final[dict[Rule, RulePage]] = {
         "again.",
     ),
     Rule.NETWORK_NOT_READY: RulePage(
-        "The runtime has no network for pods. Pods with `hostNetwork: true` run; all others wait.",
+        "The runtime has no network for pods, most often for lack of a CNI configuration, or because it cannot read "
+        "the one it has: the sentence names the folder or the file. Pods with `hostNetwork: true` run; all others "
+        "wait.",
         "the runtime's message.",
         "Install a CNI configuration (/etc/cni/net.d) and its plugins (/opt/cni/bin): most often the network's "
         "DaemonSet.",
@@ -247,18 +249,28 @@ _NODE: Final[dict[Rule, RulePage]] = {
         "Give the node a bootstrap kubeconfig and remove the old certificate; or write new credentials into the "
         "kubeconfig. With kubeadm: `kubeadm kubeconfig user` or joining again. Check the clock first.",
     ),
+    Rule.CREDENTIALS_REFUSED: RulePage(
+        "The API server does not know who the node is (401): its token or client certificate is not, or no longer, "
+        "good; or the agent cannot read them.",
+        "the error of the last request; the time of the last heartbeat.",
+        "Give the node new credentials in its kubeconfig; the agent reads the files again by itself. Check the clock "
+        "first: certificates and tokens are good for a time only.",
+    ),
     Rule.REGISTRATION_REFUSED: RulePage(
         "The API server answers and refuses this node's registration.",
         "its answer.",
         "Check the user of the kubeconfig (system:node:NAME in group system:nodes), the node's name and its labels.",
     ),
     Rule.API_UNREACHABLE: RulePage(
-        "Requests to the API server get no answer. Pods on the node go on; no new ones arrive.",
+        "Requests to the API server get no good answer. The sentence names the obstacle: an unknown host, name servers "
+        "that do not answer, a refused connection, no route, no answer in time, a certificate that the node does not "
+        "accept, TLS, or an answer of 429 or 5xx. Pods on the node go on; no new ones arrive.",
         "the error of the last request; the time of the last heartbeat.",
         "Check the API server, its address in the kubeconfig, and the connection. Statuses follow when it is back.",
     ),
     Rule.NOT_REGISTERED: RulePage(
-        "There is no Node object for this node yet.",
+        "There is no Node object for this node: its first registration is under way, or it was deleted. The sentence "
+        "says when, and whether the agent creates it again.",
         "the API server's answer.",
         "Wait for the next try. With `registerNode: false` the operator creates the Node.",
     ),

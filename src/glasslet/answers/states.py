@@ -70,6 +70,7 @@ class Rule(OpenEnum):
 
     # About the node; RUNTIME_DOWN, NETWORK_NOT_READY, NOT_READY and FINE are used here too.
     CERTIFICATE_EXPIRED = "certificate_expired"
+    CREDENTIALS_REFUSED = "credentials_refused"
     REGISTRATION_REFUSED = "registration_refused"
     API_UNREACHABLE = "api_unreachable"
     NOT_REGISTERED = "not_registered"

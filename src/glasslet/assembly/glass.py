@@ -44,6 +44,8 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
             clock=foundation.clock,
             conditions=runtime.conditions,
             waiting_for=pods.desired.waiting_for,
+            waits=foundation.record.live_waits,
+            endpoint=foundation.configuration.container_runtime_endpoint,
             cluster=_cluster(platform),
         ),
         probes=pods.probes.manager.last,
@@ -106,6 +108,8 @@ def _cluster(platform: Platform) -> ClusterView | None:
     foundation, identity = platform.foundation, platform.foundation.identity
     return ClusterView(
         node=platform.cluster.node,
+        server=platform.cluster.clients.requests.server,
+        registers=foundation.configuration.register_node,
         lease_seconds=foundation.configuration.node_lease_duration_seconds,
         expired_at=identity.expired_at if identity is not None else lambda: None,
     )

@@ -75,7 +75,9 @@ class Keeper:
         except TimeoutError:
             # The lease says why it was not renewed.
             pass
-        return "" if self.lease.renewed_at is not None else str(self.lease.problem or "the API server does not answer")
+        if self.lease.renewed_at is not None:
+            return ""
+        return str(self.lease.trouble.error or "the API server does not answer")
 
     async def run(self) -> None:
         """Renews, and repeats the message, until cancelled."""

@@ -35,7 +35,8 @@ from glasslet.glass.trace.waterfall import waterfall
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.node_rules import node_verdict
 from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, short_verdict
-from glasslet.glass.verdicts.situation import Situation, condition_since
+from glasslet.glass.verdicts.runtime_causes import RuntimeState, network_cause, runtime_cause
+from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.troubles import NodeTroubles
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
@@ -161,14 +162,15 @@ class GlassHandlers:
         """Everything on this node that is not as it should be."""
         agent, own = self._source.agent(), self._record.of(None) or PodRecord(pod=None)
         standings = self._record.standings()
-        found = NodeTroubles(node=node_verdict(self._source.node()), own=own, broken=agent.broken_manifests)
+        node = self._source.node()
+        found = NodeTroubles(node=node_verdict(node), own=own, broken=agent.broken_manifests)
         for seen in self._source.pods():
             ref = pod_ref(seen.pod)
             record = standings.get(ref) or PodRecord(pod=ref)
             if is_ready(seen):
                 found.pods += 1
                 continue
-            it = self._dated(self._situation(seen, self._record.history_of(record), agent), own)
+            it = self._situation(seen, self._record.history_of(record), agent, node.runtime)
             found.add_pod(await self._threads.run(pod_verdict, it))
         for ref in self._record.pods_with_findings():
             if (record_ := self._record.of(ref)) is not None:
@@ -230,7 +232,10 @@ class GlassHandlers:
         """A long answer, encoded off the event loop."""
         return _response(await self._threads.run(encode, answer))
 
-    def _situation(self, seen: SeenPod, record: PodRecord, agent: AgentAnswer) -> Situation:
+    def _situation(
+        self, seen: SeenPod, record: PodRecord, agent: AgentAnswer, runtime: RuntimeState | None = None
+    ) -> Situation:
+        """`runtime`: for the causes of what the agent says of it; lists do without."""
         uid = PodUID(seen.pod.metadata.uid)
         return Situation(
             pod=seen.pod,
@@ -244,18 +249,16 @@ class GlassHandlers:
             stuck=self._source.stuck(uid),
             hold=self._source.hold_of(uid),
             pulls=self._source.pulls(uid),
+            runtime_cause=runtime_cause(runtime) if runtime is not None else None,
+            network_cause=network_cause(runtime) if runtime is not None else None,
+            runtime_since=runtime.since if runtime is not None else None,
+            network_since=runtime.network_since if runtime is not None else None,
         )
 
     async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
         record = await self._keeper.of(ref) or PodRecord(pod=ref)
-        return self._dated(self._situation(seen, record, self._source.agent()), self._record.of(None))
-
-    def _dated(self, it: Situation, own: PodRecord | None) -> Situation:
-        """With the times since when the runtime and its network fail, from the agent's own record."""
-        return replace(
-            it, runtime_since=condition_since(own, "runtime"), network_since=condition_since(own, "runtime network")
-        )
+        return self._situation(seen, record, self._source.agent(), self._source.node().runtime)
 
     def find(self, name: str) -> SeenPod | None:
         """The pod of that name that is to run; a predecessor that is still ending comes second."""

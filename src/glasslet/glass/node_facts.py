@@ -10,10 +10,15 @@ from msgspec.structs import replace
 
 from glasslet.api.node import NodeCondition
 from glasslet.concurrency.clock import Clock
-from glasslet.glass.verdicts.node_rules import GOOD, LastTry, NodeSituation, TryResult
-from glasslet.kubeapi.errors import APIError, Forbidden, Throttled, Unauthorized, Unavailable
+from glasslet.glass.verdicts.api_causes import GOOD, LastTry, TryResult
+from glasslet.glass.verdicts.node_rules import NodeSituation
+from glasslet.glass.verdicts.runtime_causes import RuntimeState
+from glasslet.kubeapi.errors import Forbidden, Throttled, Unauthorized, Unavailable
 from glasslet.node.agent import NodeAgent
+from glasslet.node.request_trouble import RequestTrouble
 from glasslet.node.status.compose import ready_condition
+from glasslet.record.history import LiveWait
+from glasslet.record.stations import WaitKind
 from glasslet.runtime.observed import RuntimeConditions
 
 _NO_CONDITION = NodeCondition(type="Ready", status="")
@@ -21,16 +26,19 @@ _NO_CONDITION = NodeCondition(type="Ready", status="")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """The node's dealings with the API server. `expired_at`: the end of an expired client certificate; may raise
-    OSError."""
+    """The node's dealings with the API server. `server`: its URL; `registers`: whether the agent creates the Node;
+    `expired_at`: the end of an expired client certificate; may raise OSError."""
 
     node: NodeAgent
+    server: str
+    registers: bool
     lease_seconds: int
     expired_at: Callable[[], datetime | None]
 
 
 class NodeSituationReader:
-    """Returns the node's situation. `cluster` None: standalone; `waiting_for`: sources that have not reported."""
+    """Returns the node's situation. `cluster` None: standalone; `waiting_for`: sources that have not reported;
+    `waits`: every live wait; `endpoint`: the runtime's."""
 
     def __init__(
         self,
@@ -39,12 +47,16 @@ class NodeSituationReader:
         clock: Clock,
         conditions: RuntimeConditions,
         waiting_for: Callable[[], Iterable[str]],
+        waits: Callable[[], Iterable[LiveWait]],
+        endpoint: str,
         cluster: ClusterView | None,
     ) -> None:
         self._name = name
         self._clock = clock
         self._conditions = conditions
         self._waiting_for = waiting_for
+        self._waits = waits
+        self._endpoint = endpoint
         self._cluster = cluster
 
     def __call__(self) -> NodeSituation:
@@ -53,11 +65,24 @@ class NodeSituationReader:
             name=self._name,
             now=self._clock.now(),
             standalone=self._cluster is None,
-            runtime_errors=tuple(self._conditions.runtime_errors()),
-            network_error=self._conditions.network_error() or "",
+            runtime=self._runtime(),
             waiting_sources=tuple(sorted(self._waiting_for())),
         )
         return alone if self._cluster is None else self._in_cluster(alone, self._cluster)
+
+    def _runtime(self) -> RuntimeState:
+        it = self._conditions
+        return RuntimeState(
+            now=self._clock.now(),
+            endpoint=self._endpoint,
+            errors=tuple(it.runtime_errors()),
+            said=it.failure.said if it.failure is not None else "",
+            since=it.runtime_since,
+            calls=tuple(one for one in self._waits() if one.pod is None and one.kind == WaitKind.CRI_CALL),
+            network_error=it.network_error() or "",
+            network_load=it.network_load,
+            network_since=it.network_since,
+        )
 
     def _in_cluster(self, alone: NodeSituation, cluster: ClusterView) -> NodeSituation:
         node = cluster.node
@@ -67,12 +92,15 @@ class NodeSituationReader:
         ago = self._clock.monotonic() - renewed if renewed is not None else None
         return replace(
             alone,
+            server=cluster.server,
+            registers=cluster.registers,
+            deleted_at=node.known.deleted_at,
             registered=node.known.node is not None,
-            registration=last_try(node.registration.problem),
-            lease=last_try(node.lease.problem),
+            registration=last_try(node.registration.trouble),
+            lease=last_try(node.lease.trouble),
             lease_renewed_at=alone.now - timedelta(seconds=ago) if ago is not None else None,
             lease_seconds=cluster.lease_seconds,
-            report=last_try(node.status.problem),
+            report=last_try(node.status.trouble),
             certificate_expired_at=_expired_at(cluster),
             not_ready=own.message if own is not None and own.status != "True" else "",
             reported=reported.status,
@@ -90,14 +118,23 @@ def _expired_at(cluster: ClusterView) -> datetime | None:
         return None
 
 
-def last_try(problem: APIError | None) -> LastTry:
-    """The result of a request that ended with `problem`."""
+def last_try(trouble: RequestTrouble) -> LastTry:
+    """The result of the last request."""
+    problem = trouble.error
+    if problem is None:
+        return GOOD
     match problem:
-        case None:
-            return GOOD
         case Unauthorized() | Forbidden():
-            return LastTry(result=TryResult.REFUSED, said=str(problem))
+            result = TryResult.REFUSED
         case Unavailable() | Throttled():
-            return LastTry(result=TryResult.NO_ANSWER, said=str(problem))
+            result = TryResult.NO_ANSWER
         case _:
-            return LastTry(result=TryResult.OTHER, said=str(problem))
+            result = TryResult.OTHER
+    return LastTry(
+        result=result,
+        said=str(problem),
+        message=problem.message,
+        code=problem.code,
+        obstacle=problem.obstacle if isinstance(problem, Unavailable) else None,
+        since=trouble.since,
+    )

@@ -23,6 +23,7 @@ from glasslet.kubeapi.decoding import UNDECODABLE, UndecodableObject, decode_obj
 from glasslet.kubeapi.environment_proxy import proxy_parts
 from glasslet.kubeapi.errors import AnswerTooLarge, APIError, Gone, NotDecoded, Unauthorized, Unavailable
 from glasslet.kubeapi.kubeconfig import Kubeconfig
+from glasslet.kubeapi.obstacles import obstacle_of
 from glasslet.kubeapi.pacing import RequestLimiter
 from glasslet.kubeapi.protocols import ListPage, PatchType, WatchEvent, WatchKind
 from glasslet.kubeapi.resolver import ServerResolver
@@ -235,7 +236,9 @@ class HTTPAPIClient:
                         self._metrics.size(request.verb, self._host, len(request.body or b""), len(body))
                         return body
                     except (aiohttp.ClientError, OSError, TimeoutError) as error:
-                        raise Unavailable(str(request), f"answer broke off: {error or 'time-out'}") from error
+                        raise Unavailable(
+                            str(request), f"answer broke off: {error or 'time-out'}", obstacle=obstacle_of(error)
+                        ) from error
                     finally:
                         response.release()
 
@@ -285,7 +288,7 @@ class HTTPAPIClient:
             )
             code = str(response.status)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise Unavailable(str(request), str(error) or "no answer in time") from error
+            raise Unavailable(str(request), str(error) or "no answer in time", obstacle=obstacle_of(error)) from error
         finally:
             self._metrics.request(request.verb, self._host, code, self._clock.monotonic() - began)
         if response.status < 300:
@@ -302,6 +305,11 @@ class HTTPAPIClient:
         if isinstance(error, Unauthorized):
             self._credentials.refused()
         return error
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return self._config.server
 
     def peers(self) -> set[str]:
         """Addresses of the API server, or of the proxy before it, to which connections are open."""

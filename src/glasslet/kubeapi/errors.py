@@ -17,6 +17,7 @@ APIError               verb and path, HTTP code, the Status object's reason and 
 from __future__ import annotations
 
 from glasslet.kubeapi.decoding import UndecodableObject
+from glasslet.kubeapi.obstacles import Obstacle
 
 
 class APIError(Exception):
@@ -75,7 +76,13 @@ class NotDecoded(APIError):
 
 
 class Unavailable(APIError):
-    """The server cannot be reached or cannot answer now."""
+    """The server cannot be reached or cannot answer now. `obstacle`: what was in the way, if no answer came."""
+
+    def __init__(
+        self, request: str, message: str, *, code: int = 0, reason: str = "", obstacle: Obstacle | None = None
+    ) -> None:
+        super().__init__(request, message, code=code, reason=reason)
+        self.obstacle = obstacle
 
 
 class AnswerTooLarge(Unavailable):

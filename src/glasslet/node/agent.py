@@ -124,13 +124,14 @@ class NodeAgent:
         self._reported_first = False
         self._looked = asyncio.Event()
         self._registered = asyncio.Event()
-        self.known = KnownNode()
+        self.known = KnownNode(report.clock.now)
         self._pod_cidr = pod_cidr
         self.registration = Registration(
             client=api.requests,
             settings=settings,
             initial=self._initial,
             recorder=report.recorder,
+            clock=report.clock,
             reset_extended=self._contributions.reset_extended,
             metrics=report.metrics,
         )

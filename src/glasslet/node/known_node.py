@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from glasslet.api.node import Node
 
@@ -11,7 +12,10 @@ from glasslet.api.node import Node
 class KnownNode:
     """Owner of the local copy. The watch may lag behind the agent's own patches; the copy never goes back."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
+        self.deleted_at: datetime | None = None
+        """When the node was deleted; None if it was not, or exists again."""
         self._node: Node | None = None
         self._appeared = asyncio.Event()
         self._gone = asyncio.Event()
@@ -31,7 +35,7 @@ class KnownNode:
         """Takes a version from anywhere; an older one is passed over."""
         if self._node is not None and not _is_newer(node, self._node):
             return
-        self._node = node
+        self._node, self.deleted_at = node, None
         self._gone.clear()
         self._appeared.set()
         for callback in self._subscribers:
@@ -40,7 +44,7 @@ class KnownNode:
     def forget(self, uid: str) -> None:
         """Drops the node with this uid, which was deleted; another one of the same name stays."""
         if self._node is not None and self._node.metadata.uid == uid:
-            self._node = None
+            self._node, self.deleted_at = None, self._now()
             self._appeared.clear()
             self._gone.set()
 

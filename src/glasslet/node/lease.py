@@ -19,6 +19,7 @@ from glasslet.concurrency.jitter import jittered
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import AlreadyExists, APIError, Conflict, NotDecoded, NotFound
 from glasslet.kubeapi.protocols import APIClient
+from glasslet.node.request_trouble import RequestTrouble
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +60,7 @@ class NodeLease:
         self._lease: Lease | None = None
         self.renewed_at: float | None = None
         """Monotonic seconds of the last success."""
-        self.problem: APIError | None = None
-        """The error of the last request; None if it succeeded."""
+        self.trouble = RequestTrouble(clock)
 
     async def run(self) -> None:
         """Creates the lease if it does not exist, then renews it."""
@@ -94,7 +94,7 @@ class NodeLease:
                 # Renewed. The next renewal replaces what cannot be decoded.
                 self._lease = Lease(metadata=error.item.metadata)
             except APIError as error:
-                self.problem = error
+                self.trouble.is_(error)
                 logger.warning("lease renewal failed", extra={"error": str(error)})
                 continue
             self._renewed()
@@ -113,7 +113,7 @@ class NodeLease:
                 # Created below.
                 pass
             except APIError as error:
-                self.problem = error
+                self.trouble.is_(error)
                 logger.warning("lease cannot be read", extra={"error": str(error)})
             try:
                 fresh = self._current(Lease(metadata=ObjectMeta(name=self._node, namespace="kube-node-lease")))
@@ -124,14 +124,14 @@ class NodeLease:
                 # Another client created it in between: read it.
                 continue
             except APIError as error:
-                self.problem = error
+                self.trouble.is_(error)
                 logger.warning("lease cannot be created", extra={"error": str(error), "retry_seconds": delay})
             await asyncio.sleep(delay)
             delay = min(delay * 2, _CREATE_MAX)
 
     def _renewed(self) -> None:
         self.renewed_at = self._clock.monotonic()
-        self.problem = None
+        self.trouble.over()
 
     def _current(self, lease: Lease) -> Lease:
         owner = self._owner()

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from glasslet.api.node import Node
+from glasslet.concurrency.clock import Clock
 from glasslet.kubeapi import paths
 from glasslet.kubeapi.errors import AlreadyExists, APIError, Forbidden, Throttled
 from glasslet.kubeapi.protocols import APIClient
 from glasslet.node.inputs import NodeEvent
 from glasslet.node.patch import node_patch
 from glasslet.node.reconcile import reconcile
+from glasslet.node.request_trouble import RequestTrouble
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed
 from glasslet.record.recorder import Recorder
@@ -49,6 +51,7 @@ class Registration:
         settings: NodeSettings,
         initial: Callable[[], Composed],
         recorder: Recorder,
+        clock: Clock,
         reset_extended: Callable[[], bool] = lambda: False,
         metrics: RegistrationMetrics | None = None,
     ) -> None:
@@ -58,9 +61,8 @@ class Registration:
         self._recorder = recorder
         self._reset_extended = reset_extended
         self._metrics = metrics
-        self._trouble = StandingFinding(recorder)
-        self.problem: APIError | None = None
-        """The error of the last try; None if it succeeded."""
+        self._finding = StandingFinding(recorder)
+        self.trouble = RequestTrouble(clock)
 
     async def register(self) -> tuple[Node, tuple[NodeEvent, ...]]:
         """Tries until it succeeds. Returns the node as it is now, and the events of its first report."""
@@ -72,12 +74,13 @@ class Registration:
             try:
                 node = await self._try(composed.node)
             except APIError as error:
-                problem = self.problem = error
+                problem = error
+                self.trouble.is_(error)
             else:
-                self.problem = None
-                self._trouble.over()
+                self.trouble.over()
+                self._finding.over()
                 return node, composed.events
-            self._trouble.is_(f"node not registered: {problem}")
+            self._finding.is_(f"node not registered: {problem}")
             if isinstance(problem, Throttled):
                 delay = max(delay, problem.retry_after)
             with self._recorder.wait(WaitKind.BACK_OFF, on="registration of the node"):

@@ -24,6 +24,7 @@ from glasslet.kubeapi.protocols import APIClient
 from glasslet.node.known_node import KnownNode
 from glasslet.node.patch import node_patch
 from glasslet.node.reporting import NodeReporting
+from glasslet.node.request_trouble import RequestTrouble
 from glasslet.node.settings import NodeSettings
 from glasslet.node.status.compose import Composed, has_changed, is_ready, ready_condition
 
@@ -85,8 +86,7 @@ class StatusLoop:
         self._schedule = ReportSchedule(interval=settings.report_seconds)
         self._woken = asyncio.Event()
         self._on_accepted = on_accepted
-        self.problem: APIError | None = None
-        """The error of the last try; None if it succeeded."""
+        self.trouble = RequestTrouble(report.clock)
 
     def wake(self) -> None:
         """Computes the status now: a part of it may have changed."""
@@ -110,7 +110,7 @@ class StatusLoop:
                 if node is None:
                     node = await self._client.get(self._path, Node, timeout=self._settings.status_timeout)
                 await self._report(node)
-                self.problem = None
+                self.trouble.over()
                 return True
             except NotFound as error:
                 if node is not None:
@@ -118,7 +118,7 @@ class StatusLoop:
                 logger.warning("node does not exist", extra={"error": str(error)})
                 return False
             except APIError as error:
-                self.problem = error
+                self.trouble.is_(error)
                 logger.warning("node status not reported", extra={"error": str(error), "try": attempt + 1})
                 node = None
                 if attempt:

@@ -136,6 +136,8 @@ class RuntimeStatus(Struct, frozen=True, kw_only=True):
     conditions: tuple[RuntimeCondition, ...] = ()
     handlers: tuple[RuntimeHandler, ...] = ()
     supplemental_groups_policy: bool = False
+    network_load: str = ""
+    """The error of the runtime's last try to load its network configuration, where a detailed status has it."""
 
 
 class Image(Struct, frozen=True, kw_only=True):

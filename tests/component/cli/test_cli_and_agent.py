@@ -132,9 +132,9 @@ async def test_trace_accounts_for_the_start(agent: FakeAgent, web: FakeSeenPod) 
 
 
 async def test_why_node_gives_a_verdict_on_the_node(agent: FakeAgent) -> None:
-    agent.source.situation = replace(agent.source.situation, runtime_errors=("no such socket",))
+    agent.source.situation = agent.source.with_runtime(errors=("no such socket",))
     ran = await glasslet(agent.root_dir, "why", "node")
-    assert ran.out.startswith("node-a is NotReady: the container runtime is not ready.")
+    assert ran.out.startswith("node-a is NotReady: the container runtime has not answered yet.")
     assert "no such socket" in ran.out
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from glasslet.answers.agent import ManifestProblem
 from glasslet.api.pod_ref import pod_ref
@@ -86,7 +85,7 @@ async def test_a_namespace_leaves_out_the_pods_of_others(agent: FakeAgent) -> No
 
 async def test_why_node_ends_with_5_while_the_node_is_not_ready(agent: FakeAgent) -> None:
     assert (await glasslet(agent.root_dir, "why", "node")).code == 0
-    agent.source.situation = replace(agent.source.situation, runtime_errors=("no such socket",))
+    agent.source.situation = agent.source.with_runtime(errors=("no such socket",))
     assert (await glasslet(agent.root_dir, "why", "node")).code == 5
 
 

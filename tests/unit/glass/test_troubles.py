@@ -12,13 +12,16 @@ from glasslet.answers.why import TroublesAnswer, VerdictAnswer
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.glass.verdicts.node_rules import NodeSituation, node_verdict
+from glasslet.glass.verdicts.runtime_causes import RuntimeState
 from glasslet.glass.verdicts.troubles import MOST, NodeTroubles
 from glasslet.record.events import FindingMade
 from glasslet.record.history import PodRecord
 from tests.builders.record import BASE, START
 
-READY = NodeSituation(name="node-a", now=START, standalone=True)
-DOWN = NodeSituation(name="node-a", now=START, standalone=True, runtime_errors=("no such socket",))
+READY = NodeSituation(name="node-a", now=START, standalone=True, runtime=RuntimeState(now=START))
+DOWN = NodeSituation(
+    name="node-a", now=START, standalone=True, runtime=RuntimeState(now=START, errors=("no such socket",))
+)
 
 
 def pod(name: str, state: VerdictState, rule: Rule = Rule.NOT_READY, *, ago: float = 0.0) -> VerdictAnswer:

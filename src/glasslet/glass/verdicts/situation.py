@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 
 from msgspec import Struct
@@ -19,27 +19,20 @@ from glasslet.api.restarts import is_sidecar
 from glasslet.glass.stuck import Stuck
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.trace.waterfall import latest_life
-from glasslet.record.events import OK, ChangeObserved, StationSpan
+from glasslet.glass.verdicts.causes import Cause
+from glasslet.glass.verdicts.dating import clock_words, dated
+from glasslet.record.events import OK, StationSpan
 from glasslet.record.history import LiveWait, PodRecord
 from glasslet.record.stations import Station, WaitKind
 from glasslet.runtime.images.progress_watch import PullView
 
 
-def condition_since(agent: PodRecord | None, subject: str) -> datetime | None:
-    """When the agent's record saw a condition of the runtime change last (`runtime`, `runtime network`) to a problem;
-    a change from one problem to another does not count."""
-    since: float | None = None
-    for event in agent.events if agent is not None else ():
-        if isinstance(event, ChangeObserved) and event.subject == subject:
-            since = None if event.new == "ready" else event.start if since is None else since
-    return moment(since) if since is not None else None
-
-
 class Situation(Struct, frozen=True, kw_only=True, dict=True):
     """A pod at time `now`. `last_words`: the last log line by container name, where it could be read; `stuck`: the call
-    or action that takes too long; `hold`: the stop at which the pod is held; `runtime_since`, `network_since`: when the
-    runtime or its network failed; `pulls`: what containers wait for, by name; `beneath`: processes below a runtime call
-    that lasts; `holders`: processes that work in the pod's volumes. The last two only if the machine was looked at."""
+    or action that takes too long; `hold`: the stop at which the pod is held; `runtime_cause`, `network_cause`: why they
+    are not ready, where it was looked up; `runtime_since`, `network_since`: since when; `pulls`: what containers wait
+    for, by name; `beneath`: processes below a runtime call that lasts; `holders`: processes that work in the pod's
+    volumes. The last two only if the machine was looked at."""
 
     pod: Pod
     status: PodStatus
@@ -52,6 +45,8 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     last_words: Mapping[str, str] = {}
     stuck: Stuck | None = None
     hold: Hold | None = None
+    runtime_cause: Cause | None = None
+    network_cause: Cause | None = None
     runtime_since: datetime | None = None
     network_since: datetime | None = None
     pulls: Mapping[str, PullView] = {}
@@ -119,9 +114,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
 
     def clock(self, when: datetime | float) -> str:
         """A time of day in UTC, with the date unless it is today: `10:02:05 UTC`."""
-        at = moment(when) if isinstance(when, float) else when.astimezone(UTC)
-        today = at.date() == self.now.astimezone(UTC).date()
-        return f"{at:%H:%M:%S} UTC" if today else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+        return clock_words(when, self.now)
 
     def due(self, when: datetime | float) -> str:
         """A coming time with how long that is: `at 10:02:05 UTC (in 25 s)`; `at any moment` once it has passed."""
@@ -133,13 +126,6 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
         if wait is None or wait.until is None:
             return ""
         return duration(max(0.0, wait.until - self.now.timestamp()))
-
-    def _since(self, sentence: str, since: datetime | None) -> str:
-        """The sentence with the time since when it holds; the duration only if the sentence does not have it."""
-        if since is None:
-            return sentence
-        ago = self.ago(since)
-        return f"{sentence.removesuffix('.')}, since {self.clock(since)}{'' if ago in sentence else f' ({ago})'}."
 
     def verdict(
         self,
@@ -159,7 +145,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
             name=meta.name,
             rule=rule,
             state=state,
-            sentence=self._since(sentence, since),
+            sentence=dated(sentence, since, self.now),
             brief=brief,
             evidence=tuple(Evidence(label=label, text=text) for label, text in evidence if text),
             next_step=next_step,

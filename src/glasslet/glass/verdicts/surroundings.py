@@ -10,6 +10,8 @@ from glasslet.glass.verdicts.causes import CNI_STEP, Cause, last_part, sandbox_c
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import UNUSABLE, Station, WaitKind
 
+_RUNTIME = "check the runtime's service and log (systemctl status containerd)"
+
 
 def runtime_down(it: Situation) -> VerdictAnswer | None:
     """No container can be started or stopped while the runtime does not answer."""
@@ -18,11 +20,12 @@ def runtime_down(it: Situation) -> VerdictAnswer | None:
     return it.verdict(
         Rule.RUNTIME_DOWN,
         VerdictState.FAILING,
-        f"{it} waits for the container runtime, which is not ready: {it.runtime_error}",
+        f"{it} cannot go on: {it.runtime_cause.words if it.runtime_cause is not None else it.runtime_error}.",
         brief="container runtime down",
         since=it.runtime_since,
         evidence=[("runtime", it.runtime_error), ("network", it.network_error)],
-        next_step="check the runtime's service and log (systemctl status containerd); the pod continues by itself",
+        next_step=f"{it.runtime_cause.next_step if it.runtime_cause is not None else _RUNTIME}; "
+        "the pod goes on by itself",
     )
 
 
@@ -99,9 +102,9 @@ def network_not_ready(it: Situation) -> VerdictAnswer | None:
     return it.verdict(
         Rule.NETWORK_NOT_READY,
         VerdictState.WAITING,
-        f"{it} waits for the runtime's network: {it.network_error}",
+        f"{it} gets no network: {it.network_cause.words if it.network_cause is not None else it.network_error}.",
         brief="network not ready",
         since=it.network_since,
         evidence=[("network", it.network_error)],
-        next_step="install a CNI configuration (/etc/cni/net.d) and its plugins; the agent notices within seconds",
+        next_step=it.network_cause.next_step if it.network_cause is not None else CNI_STEP,
     )

@@ -193,7 +193,14 @@ def decode_runtime_status(answer: runtime_pb2.StatusResponse) -> RuntimeStatus:
             for handler in answer.runtime_handlers
         ),
         supplemental_groups_policy=answer.features.supplemental_groups_policy,
+        network_load=_network_load(answer),
     )
+
+
+def _network_load(answer: runtime_pb2.StatusResponse) -> str:
+    """The error in containerd's verbose status, which holds a JSON string: `OK`, or the error."""
+    said = answer.info.get("lastCNILoadStatus", "").strip().strip('"')
+    return "" if said == "OK" else _bounded(said, _MESSAGE)
 
 
 def decode_sandbox_image(answer: runtime_pb2.StatusResponse) -> str:

@@ -88,9 +88,11 @@ class CRIRuntime:
         """Name and versions; an answer without any of them is an error."""
         return await ask_version(self._calls, timeout=self._timeouts.request)
 
-    async def status(self) -> RuntimeStatus:
-        """RuntimeReady, NetworkReady and the runtime's other conditions."""
-        answer = await self._calls.call(Verb.STATUS, runtime_pb2.StatusRequest(), timeout=self._timeouts.request)
+    async def status(self, *, detailed: bool = False) -> RuntimeStatus:
+        """RuntimeReady, NetworkReady and the runtime's other conditions. `detailed`: also why the network is not ready,
+        where the runtime says so (containerd)."""
+        request = runtime_pb2.StatusRequest(verbose=detailed)
+        answer = await self._calls.call(Verb.STATUS, request, timeout=self._timeouts.request)
         return decode_runtime_status(answer)
 
     async def sandbox_image(self) -> str:

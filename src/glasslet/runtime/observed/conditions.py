@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -33,6 +34,13 @@ class StatusPolling(Struct, frozen=True, kw_only=True):
     """runtime.down_after"""
 
 
+class PollFailure(Struct, frozen=True):
+    """The error of the last question, and when questions began to fail."""
+
+    said: str
+    since: datetime
+
+
 class RuntimeConditions:
     """The runtime's own conditions. A runtime that answers `RuntimeReady` false, or not at all, is not ready."""
 
@@ -55,6 +63,13 @@ class RuntimeConditions:
         """Set once the runtime has been ready for the first time."""
         self.handlers: tuple[RuntimeHandler, ...] = ()
         self.supplemental_groups_policy = False
+        self.failure: PollFailure | None = None
+        """Why the runtime's status is not known; None after an answer."""
+        self.network_load = ""
+        """The runtime's words about its network configuration while its network is not ready; "" if it has none."""
+        self.runtime_since: datetime | None = None
+        """When the runtime said that it is not ready, or failed to answer; None while it is ready."""
+        self.network_since: datetime | None = None
         self._last_good: float | None = None
         self._not_ready: str | None = None
         self._network: str | None = NETWORK_UNKNOWN
@@ -96,23 +111,34 @@ class RuntimeConditions:
         """Asks once; a question without an answer is given up when the runtime counts as down."""
         try:
             async with asyncio.timeout(self._polling.down_after):
-                status = await self._runtime.status()
+                status = await self._runtime.status(detailed=self._network is not None)
         except (RuntimeCallError, TimeoutError) as error:
+            self._failed(str(error) or f"no answer to Status within {self._polling.down_after:g} s")
             logger.debug("runtime status unknown", extra={"error": str(error)})
         else:
             self._take(status)
         self._tell()
 
     def _take(self, status: RuntimeStatus) -> None:
+        self.failure = None
         found = {c.type: c for c in status.conditions}
         network, runtime = found.get("NetworkReady"), found.get("RuntimeReady")
         self._network = _problem("container runtime network not ready", network)
         self._not_ready = _problem("container runtime not ready", runtime)
+        self.network_load = status.network_load
+        now = self._clock.now()
+        self.network_since = None if self._network is None else self.network_since or now
+        self.runtime_since = None if self._not_ready is None else self.runtime_since or now
         if self._not_ready is None:
             self.handlers = status.handlers
             self.supplemental_groups_policy = status.supplemental_groups_policy
             self._last_good = self._clock.monotonic()
             self.first_ready.set()
+
+    def _failed(self, said: str) -> None:
+        now = self._clock.now()
+        self.failure = PollFailure(said, self.failure.since if self.failure is not None else now)
+        self.runtime_since = self.runtime_since or now
 
     def _silence(self) -> str | None:
         if self._last_good is None:

@@ -14,9 +14,9 @@ from glasslet.api.pod_status import (
 )
 from glasslet.glass.pod_rows import pod_description, pod_row
 from glasslet.glass.stuck import Stuck
+from glasslet.glass.verdicts.causes import Cause
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.pod_rules import pod_verdict
-from glasslet.glass.verdicts.situation import condition_since
 from glasslet.record.events import ChangeObserved
 from glasslet.record.stations import WaitKind
 from tests.builders.pod import container, pod, sidecar
@@ -249,16 +249,14 @@ def test_a_sentence_ends_with_the_time_since_when_it_holds() -> None:
     assert pod_verdict(tomorrow).sentence.endswith(", since 2026-01-01 10:01:00 UTC (1 d).")
 
 
-def test_a_runtime_that_is_down_says_since_when() -> None:
-    agent = record(
-        ChangeObserved(BASE + 1, "runtime", "container runtime status check may not have completed yet", "ready"),
-        ChangeObserved(BASE + 60, "runtime", "ready", "container runtime is down"),
-        ChangeObserved(BASE + 70, "runtime", "container runtime is down", "container runtime not ready"),
+def test_a_runtime_that_is_down_is_named_with_its_cause_and_since_when() -> None:
+    cause = Cause("the container runtime does not run: no process listens on /run/c.sock", "start it")
+    it = situation(
+        now=status(reported()), runtime_error="container runtime is down", runtime_cause=cause, runtime_since=SINCE
     )
-    since = condition_since(agent, "runtime")
-    it = situation(now=status(reported()), runtime_error="container runtime is down", runtime_since=since)
-    assert pod_verdict(it).sentence.endswith("container runtime is down, since 10:01:00 UTC (40 s).")
-    assert condition_since(agent, "runtime network") is None
+    verdict = pod_verdict(it)
+    assert verdict.sentence.endswith("no process listens on /run/c.sock, since 10:01:00 UTC (40 s).")
+    assert verdict.next_step == "start it; the pod goes on by itself"
 
 
 def test_a_container_that_cannot_be_created_says_since_when() -> None:

@@ -1,0 +1,100 @@
+"""Why the runtime or its network is not ready: the cause as a clause, and what helps. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from glasslet.answers.words import duration
+from glasslet.glass.verdicts.causes import Cause, last_part
+from glasslet.record.history import LiveWait
+from glasslet.runtime.observed.conditions import NETWORK_UNKNOWN
+
+_START: Final = (
+    "start the runtime's service (systemctl start containerd), or correct containerRuntimeEndpoint; "
+    "see its log (journalctl -u containerd)"
+)
+_RESTART: Final = "see the runtime's log (journalctl -u containerd), and restart its service if it hangs"
+_INSTALL: Final = "install a network: most write the file from their DaemonSet; the agent notices within seconds"
+_FILE: Final = "correct or replace that file; the agent notices within seconds"
+_NO_ANSWER_SECONDS: Final = 5.0
+_CONDITION: Final = re.compile(r"\w+=false reason:(?P<reason>\S*) message:(?P<message>.*)", re.DOTALL)
+_PLEG: Final = re.compile(r"PLEG is not healthy: (?P<why>.*)")
+_NO_CONFIGURATION: Final = re.compile(r"no network config found in (?P<folder>[^\s:]+)")
+_BAD_FILE: Final = re.compile(r"(?:failed to load CNI config(?: list)? file|file) (?P<file>/[^\s:]+): (?P<why>.*)")
+
+
+class RuntimeState(Struct, frozen=True, kw_only=True):
+    """The runtime as the agent sees it at time `now`. `endpoint`: as configured; `errors`, `network_error`: in the Go
+    kubelet's words; `said`: the error of the last question; `network_load`: the runtime's words about its network
+    configuration; `calls`: calls of no pod that are under way; `process`: what its process looks like, where it was
+    looked at."""
+
+    now: datetime
+    endpoint: str = ""
+    errors: tuple[str, ...] = ()
+    said: str = ""
+    since: datetime | None = None
+    calls: tuple[LiveWait, ...] = ()
+    process: str = ""
+    network_error: str = ""
+    network_load: str = ""
+    network_since: datetime | None = None
+
+
+def runtime_cause(it: RuntimeState) -> Cause | None:
+    """Why the runtime is not ready, None if it is."""
+    if not it.errors:
+        return None
+    where = it.endpoint.removeprefix("unix://") or "its socket"
+    if "No such file or directory" in it.said:
+        return Cause(f"the container runtime does not run: there is no socket at {where}", _START)
+    if "onnection refused" in it.said:
+        return Cause(f"the container runtime does not run: no process listens on {where}", _START)
+    for error in it.errors:
+        if (found := _CONDITION.search(error)) is not None:
+            why = found["message"].strip() or "it gives no reason"
+            return Cause(
+                f"the container runtime says that it is not ready: {why} ({found['reason'] or 'no reason'})",
+                "correct what it names; see its log (journalctl -u containerd)",
+            )
+    process = f"; {it.process}" if it.process else ""
+    if (late := _late_call(it)) is not None:
+        lasts = duration(it.now.timestamp() - late.since)
+        return Cause(f"the container runtime does not answer {late.on}, asked {lasts} ago{process}", _RESTART)
+    if it.said:
+        return Cause(f"the container runtime does not answer: {_brief(it.said)}{process}", _RESTART)
+    if (stale := next(filter(None, map(_PLEG.search, it.errors)), None)) is not None:
+        return Cause(f"the container runtime does not list its pods and containers: {stale['why']}{process}", _RESTART)
+    return Cause(f"the container runtime has not answered yet{process}", _START)
+
+
+def network_cause(it: RuntimeState) -> Cause | None:
+    """Why the runtime has no network for pods, None if it has one."""
+    if not it.network_error:
+        return None
+    said = it.network_load
+    if (empty := _NO_CONFIGURATION.search(said)) is not None:
+        return Cause(f"there is no CNI configuration in {empty['folder']}", _INSTALL)
+    if (bad := _BAD_FILE.search(said)) is not None:
+        return Cause(f"CNI configuration {bad['file']} cannot be used: {_brief(bad['why'])}", _FILE)
+    if said:
+        return Cause(f"its CNI configuration cannot be loaded: {_brief(said)}", "check the files in /etc/cni/net.d")
+    if it.network_error == NETWORK_UNKNOWN:
+        return Cause("the runtime has not said whether it has a network", _RESTART)
+    found = _CONDITION.search(it.network_error)
+    why = found["message"].strip() if found is not None else it.network_error
+    return Cause(why or it.network_error, _INSTALL)
+
+
+def _late_call(it: RuntimeState) -> LiveWait | None:
+    late = [one for one in it.calls if it.now.timestamp() - one.since >= _NO_ANSWER_SECONDS]
+    return min(late, key=lambda one: one.since, default=None)
+
+
+def _brief(said: str) -> str:
+    text = " ".join(said.split())
+    return text if len(text) <= 200 else last_part(text)
