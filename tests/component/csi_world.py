@@ -8,14 +8,37 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from glasslet.api.codec import decode, encode
+from glasslet.api.node import Node
+from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import PodRef, pod_ref
+from glasslet.concurrency.clock import LoopClock
 from glasslet.concurrency.services import running
+from glasslet.host.files.layout import RootLayout
+from glasslet.host.mounts.syscalls import Mounts
+from glasslet.host.threads import HostThreads
+from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.plugin_registry.watcher import PluginRegistry
 from glasslet.record.store import Record
 from glasslet.sources.folder_watch import FolderWatch
+from glasslet.volumes.attachment import ControllerAttachment, VolumesInUse
+from glasslet.volumes.claim_notes import ClaimNotes
+from glasslet.volumes.claims import Claims
+from glasslet.volumes.csi.cluster_data import CSIClusterData
 from glasslet.volumes.csi.driver_calls import DriverCalls
+from glasslet.volumes.csi.driver_objects import DriverObjects
 from glasslet.volumes.csi.drivers import Drivers
+from glasslet.volumes.csi.places import CSIPlaces, attachment_name
 from glasslet.volumes.csi.publication import NodePublication
+from glasslet.volumes.csi.publishing import Publishing
 from glasslet.volumes.csi.registration import TYPE, DriverRegistration
+from glasslet.volumes.csi.staging import Staging
+from glasslet.volumes.group_owner import GroupOwner
+from glasslet.volumes.manager import VolumeManager
+from glasslet.volumes.types.csi import CSIVolumes
+from tests.builders.pod import container, pod
 from tests.fakes.api_server import FakeAPIServer
 from tests.fakes.csi_driver import FakeCSIDriver
 
@@ -39,6 +62,57 @@ class CSIWorld:
             watch=lambda folders: FolderWatch(folders=folders, recorder=self.record, what="plugin"),
             recorder=self.record,
         )
+
+        root, mounts, threads = RootLayout(str(folder)), Mounts(), HostThreads(recorder=self.record)
+        places = CSIPlaces(root)
+        self.root = root
+        self.mounts = mounts
+        self.events: list[tuple[str, str]] = []
+        self.objects = DriverObjects(client=server, recorder=self.record)
+        self.staging = Staging(places=places, calls=self.calls, mounts=mounts, threads=threads, recorder=self.record)
+        self.in_use = VolumesInUse(root=root, attaches=self.objects.attaches)
+        tokens = ServiceAccountTokens(client=server, recorder=self.record, clock=LoopClock())
+        plugin = CSIVolumes(
+            calls=self.calls,
+            wishes=self.objects,
+            data=CSIClusterData(client=server, tokens=tokens, node=NODE),
+            staging=self.staging,
+            publishing=Publishing(places=places, calls=self.calls, mounts=mounts, threads=threads, node=NODE),
+            groups=GroupOwner(threads=threads, emit=self._emit),
+            emit=self._emit,
+        )
+        self.volumes = VolumeManager(
+            root=root,
+            plugins={"csi": plugin},
+            claims=Claims(client=server, notes=ClaimNotes(root=root, threads=threads), node=NODE, labels=dict),
+            mounts=mounts,
+            threads=threads,
+            attachment=ControllerAttachment(
+                in_use=self.in_use, node=self._as_seen, changed=self.report, recorder=self.record
+            ),
+        )
+
+    def _emit(self, ref: PodRef, kind: str, reason: str, text: str) -> None:
+        self.events.append((reason, text))
+
+    def _as_seen(self) -> Node:
+        return decode(encode(self.node()), Node)
+
+    def report(self) -> None:
+        """What the node's status loop does, at once."""
+        self.server.change("nodes", "", NODE, {"status": {"volumesInUse": list(self.in_use.names() or ())}})
+
+    def mounted(self) -> list[str]:
+        """What is mounted below the root directory."""
+        return sorted(entry.path for entry in self.mounts.table().at_or_below(str(self.folder)))
+
+    async def prepare(self, one: Pod) -> str:
+        """Has all volumes of the pod set up. The path or device of `data`."""
+        found = (await self.volumes.prepare(one))["data"]
+        return found.path or found.device
+
+    async def tear_down(self, one: Pod) -> None:
+        await self.volumes.tear_down(pod_ref(one))
 
     def node(self) -> dict[str, Any]:
         found = self.server.get_plain("nodes", "", NODE)
@@ -72,14 +146,15 @@ def api_server() -> FakeAPIServer:
 async def csi_world(folder: Path, server: FakeAPIServer | None = None) -> AsyncIterator[CSIWorld]:
     """Runs it meanwhile."""
     world = CSIWorld(folder, server or api_server())
-    async with running({"registry": world.registry.run, "CSINode": world.publication.run}):
+    services = {"registry": world.registry.run, "CSINode": world.publication.run, "drivers": world.objects.run}
+    async with running(services):
         yield world
 
 
 @asynccontextmanager
 async def driver_in(world: CSIWorld, name: str = "d.example", **said: Any) -> AsyncIterator[FakeCSIDriver]:
     """A driver that is registered. `said`: what it says of the node."""
-    driver = FakeCSIDriver(world.folder / "plugins", name)
+    driver = FakeCSIDriver(world.folder / "plugins", name, mounts=Mounts())
     for field, value in said.items():
         setattr(driver, field, value)
     async with AsyncExitStack() as stack:
@@ -88,3 +163,48 @@ async def driver_in(world: CSIWorld, name: str = "d.example", **said: Any) -> As
         await driver.register()
         await world.until(lambda: driver.told)
         yield driver
+
+
+def claim_pod(uid: str = "u1", *, claim: str = "c1", block: bool = False, **fields: Any) -> Pod:
+    """A pod whose volume `data` is behind a claim."""
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim, "readOnly": fields.pop("read_only", False)}}
+    return _with_volume(uid, volume, block, fields)
+
+
+def inline_pod(uid: str = "u1", *, driver: str = "d.example", **source: Any) -> Pod:
+    """A pod with a volume `data` of its own."""
+    return _with_volume(uid, {"name": "data", "csi": {"driver": driver, **source}}, False, {})
+
+
+def _with_volume(uid: str, volume: dict[str, Any], block: bool, fields: dict[str, Any]) -> Pod:
+    used = {"volumeDevices": [{"name": "data", "devicePath": "/dev/x"}]}
+    if not block:
+        used = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    plain = {"spec": {"containers": [{"name": "main", **used}], "volumes": [volume], "serviceAccountName": "sa"}}
+    plain["spec"] |= fields
+    read = decode(encode(plain), Pod)
+    return replace(pod(container(), uid=uid, name=uid), spec=read.spec)
+
+
+def put_volume(server: FakeAPIServer, name: str = "pv1", *, claim: str = "c1", **spec: Any) -> None:
+    """A PersistentVolume of `d.example` with the handle `h-<name>`, bound to the claim. `spec`: fields of its own,
+    `csi` those of its source."""
+    source = {"driver": "d.example", "volumeHandle": f"h-{name}", **spec.pop("csi", {})}
+    bound = {"metadata": {"name": claim, "namespace": "default", "uid": f"{claim}-uid"}, "spec": {"volumeName": name}}
+    server.put("persistentvolumeclaims", bound | {"status": {"phase": "Bound", **spec.pop("claim_status", {})}})
+    whole = {"csi": source, "claimRef": {"uid": f"{claim}-uid"}, "accessModes": ["ReadWriteOnce"], **spec}
+    server.put("persistentvolumes", {"metadata": {"name": name}, "spec": whole})
+
+
+def put_driver(server: FakeAPIServer, **spec: Any) -> None:
+    """The CSIDriver object of `d.example`, which needs no attachment unless told."""
+    spec = {"attachRequired": False, "fsGroupPolicy": "ReadWriteOnceWithFSType", **spec}
+    server.put("csidrivers", {"metadata": {"name": "d.example"}, "spec": spec})
+
+
+def attach(server: FakeAPIServer, handle: str = "h-pv1", **status: Any) -> None:
+    """What controller and external attacher do."""
+    name = attachment_name(handle, "d.example", NODE)
+    server.put("volumeattachments", {"metadata": {"name": name}, "status": {"attached": True, **status}})
+    entry = {"name": f"kubernetes.io/csi/d.example^{handle}", "devicePath": name}
+    server.change("nodes", "", NODE, {"status": {"volumesAttached": [entry]}})

@@ -70,10 +70,15 @@ class ISCSIPersistentVolumeSource(ISCSIVolumeSource, frozen=True, kw_only=True):
 
 
 class CSIPersistentVolumeSource(Object, frozen=True, kw_only=True):
-    """`core/v1.CSIPersistentVolumeSource`: which driver."""
+    """`core/v1.CSIPersistentVolumeSource`, as a node needs it."""
 
     driver: str = ""
     volume_handle: str = ""
+    fs_type: str = ""
+    volume_attributes: dict[str, str] = {}
+    node_stage_secret_ref: SecretReference | None = None
+    node_publish_secret_ref: SecretReference | None = None
+    node_expand_secret_ref: SecretReference | None = None
 
 
 class PersistentVolumeSpec(Object, frozen=True, kw_only=True):

@@ -50,7 +50,7 @@ def build_cluster_side(
     if clients is None:
         return None
     settings = settings_of_node(foundation)
-    in_use = VolumesInUse(root=foundation.root)
+    in_use = VolumesInUse(root=foundation.root, attaches=csi.attaches)
     facts = FactKeeper(
         settings=settings,
         machine=foundation.machine,

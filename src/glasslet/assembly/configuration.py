@@ -65,6 +65,7 @@ class ConfigurationSide:
     data: ConfigurationData
     services: Mapping[str, Callable[[], Awaitable[None]]]
     listed: Services | None = None
+    tokens: ServiceAccountTokens | None = None
     objects: Objects = field(default_factory=NoCluster)
 
 
@@ -117,6 +118,7 @@ def build_configuration_side(
         ),
         services=services,
         listed=listed,
+        tokens=tokens,
     )
 
 

@@ -9,6 +9,7 @@ from glasslet.api.object import ContainerID
 from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
 from glasslet.assembly.cluster import build_facts_for_pods
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
+from glasslet.assembly.csi import CSIVolumeSide, build_csi_volumes
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.runtime import RuntimeSide, build_runtime_handlers
@@ -32,6 +33,7 @@ class PodParts:
 
     files: PodFiles
     volumes: VolumeManager
+    volumes_of_drivers: CSIVolumeSide
     cgroups: CgroupSide
     configuration: ConfigurationSide
     needs: ConfigurationNeeds
@@ -43,9 +45,11 @@ def build_pod_parts(platform: Platform, census: PodCensus, wakes: PodWakes) -> P
     needs = _needs(platform, wakes)
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
+    volumes_of_drivers = build_csi_volumes(foundation, platform.csi, needs.mounts, configuration.tokens)
     return PodParts(
         files=_build_files(foundation),
-        volumes=build_volumes(foundation, cluster, needs, configuration),
+        volumes=build_volumes(foundation, cluster, needs, configuration, volumes_of_drivers.plugins),
+        volumes_of_drivers=volumes_of_drivers,
         cgroups=build_cgroup_side(foundation, platform.cgroup_driver, census),
         configuration=configuration,
         needs=needs,

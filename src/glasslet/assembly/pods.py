@@ -92,7 +92,12 @@ def build_pod_side(platform: Platform) -> PodSide:
         cgroups=parts.cgroups,
         devices=platform.devices,
         upkeep=upkeep,
-        services={**upkeep.services, "resizes written down": resizes.kept.run, "waiting resizes": retries.run},
+        services={
+            **upkeep.services,
+            **parts.volumes_of_drivers.services,
+            "resizes written down": resizes.kept.run,
+            "waiting resizes": retries.run,
+        },
         api=api,
     )
 

@@ -28,9 +28,13 @@ from glasslet.volumes.volume_counts import VolumeCounts
 
 
 def build_volumes(
-    foundation: Foundation, cluster: ClusterSide | None, needs: ConfigurationNeeds, configuration: ConfigurationSide
+    foundation: Foundation,
+    cluster: ClusterSide | None,
+    needs: ConfigurationNeeds,
+    configuration: ConfigurationSide,
+    drivers: Mapping[str, VolumePlugin],
 ) -> VolumeManager:
-    """`cluster` None: claims cannot be resolved."""
+    """`cluster` None: claims cannot be resolved; `drivers`: the plugin of CSI volumes, if there is one."""
     root, threads, mounts = foundation.root, foundation.threads, needs.mounts
     emit = foundation.events.pod
     binds = PodBinds(
@@ -61,7 +65,7 @@ def build_volumes(
     foundation.metrics.count_volumes(account.counts)
     return VolumeManager(
         root=root,
-        plugins={**local, **configuration.plugins},
+        plugins={**local, **configuration.plugins, **drivers},
         claims=Claims(
             client=client,
             notes=ClaimNotes(root=root, threads=threads),

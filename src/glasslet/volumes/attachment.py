@@ -7,17 +7,16 @@ says is attached here (`volumesAttached`). Source: the protocol of the attach/de
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from glasslet.api.node import Node
 from glasslet.host.files.layout import RootLayout
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
+from glasslet.volumes.csi.places import CSIPlaces, unique_name
 from glasslet.volumes.iscsi_disks import disks_on_node
 from glasslet.volumes.plugin import WAIT_SECONDS, VolumeProblem
 
-_CSI = "kubernetes.io/csi"
 LOOK_EVERY = 0.5
 """Seconds between checks of the node, which is watched."""
 
@@ -27,10 +26,13 @@ class NotAttached(VolumeProblem):
 
 
 class VolumesInUse:
-    """Volumes that pods need, and those that are on the node from an earlier run."""
+    """Volumes that pods need, and those that are on the node from an earlier run. `attaches`: whether a controller
+    attaches a CSI driver's volumes."""
 
-    def __init__(self, *, root: RootLayout) -> None:
+    def __init__(self, *, root: RootLayout, attaches: Callable[[str], bool]) -> None:
         self._root = root
+        self._places = CSIPlaces(root)
+        self._attaches = attaches
         self._by_pod: dict[str, set[str]] = {}
 
     def add(self, uid: str, name: str) -> None:
@@ -42,16 +44,16 @@ class VolumesInUse:
         return self._by_pod.pop(uid, None) is not None
 
     def names(self) -> tuple[str, ...] | None:
-        """The names for `volumesInUse`. None where another kubelet left volumes of CSI drivers: what it reported is to
-        stay."""
-        try:
-            with os.scandir(f"{self._root.root_dir}/plugins/{_CSI}") as entries:
-                if any(entries):
-                    return None
-        except OSError:
-            # There are none.
-            pass
-        return tuple(sorted({*disks_on_node(self._root), *(name for names in self._by_pod.values() for name in names)}))
+        """The names for `volumesInUse`: also what is staged and published to no pod any more."""
+        needed = (name for names in self._by_pod.values() for name in names)
+        return tuple(sorted({*disks_on_node(self._root), *self._of_drivers(), *needed}))
+
+    def _of_drivers(self) -> Iterator[str]:
+        staged = (note for _, note in self._places.all_staged())
+        published = (note for _, note in self._places.all_published())
+        for note in (*staged, *published):
+            if not note.inline and self._attaches(note.driver):
+                yield unique_name(note.driver, note.handle)
 
 
 class ControllerAttachment:

@@ -40,11 +40,14 @@ from glasslet.volumes.plugin import (
     VolumeRequest,
     volume_key,
 )
-from glasslet.volumes.sources import CLAIMED, REFRESHED, used_volumes, volume_type
+from glasslet.volumes.sources import CLAIMED, CSI, REFRESHED, used_volumes, volume_type
 from glasslet.volumes.types.unserved import unserved
 from glasslet.volumes.volume_counts import MAP, MOUNT, VolumeCounts
 
 _log = logging.getLogger(__name__)
+
+_OF_DEVICES = ("SetUpDevice", "MapPodDevice")
+"""Steps of volumes that have no file system."""
 
 
 class ClaimResolver(Protocol):
@@ -89,6 +92,7 @@ class VolumeManager:
         self._mounts = mounts
         self._threads = threads
         self._claimed: dict[str, dict[str, str]] = {}
+        self._kinds: dict[str, dict[str, str]] = {}
 
     def claimed(self, uid: str) -> Mapping[str, str]:
         """Mount points of volumes behind claims of the pod, by their names in the pod, without those that are the
@@ -101,11 +105,18 @@ class VolumeManager:
         return await self._set_up_all(pod, used_volumes(pod))
 
     async def refresh(self, pod: Pod) -> None:
-        """Brings what changed into volumes that are set up already: data, tokens, fields of the pod. Raises
-        VolumeNotReady; what could not be brought up to date stays as it was."""
-        following = [volume for volume in used_volumes(pod) if volume_type(volume) in REFRESHED]
+        """Brings what changed into volumes that are set up already: data, tokens, fields of the pod, what drivers want
+        to be told again. Raises VolumeNotReady; what could not be brought up to date stays as it was."""
+        following = [volume for volume in used_volumes(pod) if self._follows(pod.metadata.uid, volume)]
         if following:
             await self._set_up_all(pod, following)
+
+    def _follows(self, uid: str, volume: Volume) -> bool:
+        kind = volume_type(volume)
+        if kind in CLAIMED:
+            # After a restart it is not known what is behind a claim: that is looked up once.
+            kind = self._kinds.get(uid, {}).get(volume.name, CSI)
+        return kind in REFRESHED or kind == CSI
 
     async def tear_down(self, ref: PodRef) -> None:
         """Removes all volumes of the pod, known ones and those found on disk; may be repeated. Raises
@@ -127,12 +138,20 @@ class VolumeManager:
                         await self._take_off(uid, f"{parent}/{directory}", name)
                     except (OSError, VolumeProblem) as error:
                         problems[name] = words(error)
+        if not problems:
+            for plugin in self._plugins.values():
+                if isinstance(plugin, Staged):
+                    try:
+                        await plugin.release(uid)
+                    except (OSError, VolumeProblem) as error:
+                        problems[getattr(error, "of", "") or plugin.name] = words(error)
         if problems:
             raise VolumeNotReady(f"mounted volumes=[{' '.join(sorted(problems))}]: {'; '.join(problems.values())}")
         self._claims.forget(uid)
         if self._attachment is not None:
             self._attachment.forget(uid)
         self._claimed.pop(uid, None)
+        self._kinds.pop(uid, None)
         self._account.forget(uid)
 
     async def bind_sub_paths(
@@ -195,7 +214,7 @@ class VolumeManager:
                 f"failed to process volumes=[]: {words(error)}"
             )
         except VolumeProblem as problem:
-            verb = "MapVolume" if problem.step == "SetUpDevice" else "MountVolume"
+            verb = "MapVolume" if problem.step in _OF_DEVICES else "MountVolume"
             return f'{verb}.{problem.step} failed for volume "{problem.of or name}" : {problem}'
         except OSError as error:
             return f'MountVolume.SetUp failed for volume "{name}" : {words(error)}'
@@ -207,6 +226,7 @@ class VolumeManager:
         if plugin is None:
             raise unserved(kind, request, self._plugins)
         uid = request.pod.metadata.uid
+        self._kinds.setdefault(uid, {})[request.volume.name] = kind
         with self._account.mounting(uid, request.volume.name, plugin.name, MAP if request.block else MOUNT):
             mounted = await self._phases(plugin, request)
         if persistent is None:
@@ -218,8 +238,9 @@ class VolumeManager:
     async def _phases(self, plugin: VolumePlugin, request: VolumeRequest) -> MountedVolume:
         """Attach, stage, set up, expand: those that the plugin has."""
         if self._attachment is not None and isinstance(plugin, AttachedByController):
-            here = self._is_here(plugin, request)
-            await self._attachment.wait(request.pod.metadata.uid, plugin.attachment(request), here=here)
+            name = await plugin.attachment(request)
+            if name:
+                await self._attachment.wait(request.pod.metadata.uid, name, here=self._is_here(plugin, request))
         if isinstance(plugin, Staged):
             await plugin.stage(request)
         mounted = await plugin.set_up(request)
@@ -232,7 +253,8 @@ class VolumeManager:
         uid = request.pod.metadata.uid
         if request.block:
             return os.path.exists(self._root.volume_device(uid, plugin.name, request.name))
-        return self._mounts.table().at(resolved(self._root.volume(uid, plugin.name, request.name))) is not None
+        path = resolved(self._root.volume(uid, plugin.name, request.name))
+        return bool(self._mounts.table().at_or_below(path))
 
     async def _take_off(self, uid: str, directory: str, name: str) -> None:
         kind = os.path.basename(directory)

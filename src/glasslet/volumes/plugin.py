@@ -85,8 +85,8 @@ class VolumePlugin(Protocol):
 class AttachedByController(Protocol):
     """A plugin whose volumes a controller attaches to nodes."""
 
-    def attachment(self, request: VolumeRequest) -> str:
-        """The volume's name in the node's status. Raises VolumeProblem."""
+    async def attachment(self, request: VolumeRequest) -> str:
+        """The volume's name in the node's status, "" if none attaches it. Raises VolumeProblem."""
 
 
 @runtime_checkable
@@ -95,6 +95,9 @@ class Staged(Protocol):
 
     async def stage(self, request: VolumeRequest) -> None:
         """Before `set_up` of each pod; may be repeated. Raises VolumeProblem or OSError."""
+
+    async def release(self, uid: str) -> None:
+        """After `tear_down` of all volumes of a pod: undoes what no other pod uses. Raises VolumeProblem or OSError."""
 
 
 @runtime_checkable

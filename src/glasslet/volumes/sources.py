@@ -13,6 +13,7 @@ DOWNWARD_API = "downwardAPI"
 PROJECTED = "projected"
 CLAIM = "persistentVolumeClaim"
 EPHEMERAL = "ephemeral"
+CSI = "csi"
 
 REFRESHED = frozenset({CONFIG_MAP, SECRET, DOWNWARD_API, PROJECTED})
 """Types whose content follows what it was made from, as long as the pod lives."""

@@ -292,7 +292,7 @@ def as_the_api_server_has_it(*, in_use: tuple[str, ...] = (), attached: tuple[st
 async def test_a_disk_is_mounted_once_it_is_attached_and_stays_in_use_until_it_is_off(node: Machine) -> None:
     # behaviours.md §22: "detach by the controller when not in volumesInUse"
     node.attached()
-    in_use = VolumesInUse(root=RootLayout(str(node.kubelet)))
+    in_use = VolumesInUse(root=RootLayout(str(node.kubelet)), attaches=lambda driver: True)
     seen = [as_the_api_server_has_it()]
     changed = asyncio.Event()
     attachment = ControllerAttachment(in_use=in_use, node=lambda: seen[-1], changed=changed.set, recorder=WaitLog())
@@ -307,7 +307,7 @@ async def test_a_disk_is_mounted_once_it_is_attached_and_stays_in_use_until_it_i
     seen.append(as_the_api_server_has_it(in_use=(UNIQUE,), attached=(UNIQUE,)))
     assert (await preparing)["disk"].path
     # A new agent knows by what is on disk, before its pods are prepared. The note says the port.
-    restarted = VolumesInUse(root=RootLayout(str(node.kubelet)))
+    restarted = VolumesInUse(root=RootLayout(str(node.kubelet)), attaches=lambda driver: True)
     assert restarted.names() == (UNIQUE.replace("10.0.0.1:", "10.0.0.1:3260:"), UNIQUE)
     await agent.tear_down(ref())
     assert in_use.names() == ()
@@ -317,7 +317,7 @@ async def test_a_disk_is_mounted_once_it_is_attached_and_stays_in_use_until_it_i
 @pytest.mark.looptime
 async def test_a_disk_that_is_attached_elsewhere_is_not_mounted(node: Machine) -> None:
     attachment = ControllerAttachment(
-        in_use=VolumesInUse(root=RootLayout(str(node.kubelet))),
+        in_use=VolumesInUse(root=RootLayout(str(node.kubelet)), attaches=lambda driver: True),
         node=lambda: as_the_api_server_has_it(in_use=(UNIQUE,)),
         changed=lambda: None,
         recorder=WaitLog(),
@@ -335,7 +335,7 @@ async def test_a_pod_that_has_its_disk_keeps_it_while_the_api_server_does_not_an
     node.attached()
     await node.volumes.prepare(using())
     await node.volumes.prepare(as_block())
-    in_use = VolumesInUse(root=RootLayout(str(node.kubelet)))
+    in_use = VolumesInUse(root=RootLayout(str(node.kubelet)), attaches=lambda driver: True)
     restarted = node.agent(ControllerAttachment(in_use=in_use, node=Node, changed=lambda: None, recorder=WaitLog()))
     async with asyncio.timeout(30):
         assert (await restarted.prepare(using()))["disk"].path
@@ -343,8 +343,10 @@ async def test_a_pod_that_has_its_disk_keeps_it_while_the_api_server_does_not_an
     assert UNIQUE in (in_use.names() or ())
 
 
-def test_what_another_kubelet_reported_stays_while_volumes_of_drivers_are_left(tmp_path: Path) -> None:
-    (tmp_path / "plugins/kubernetes.io/csi").mkdir(parents=True)
-    assert VolumesInUse(root=RootLayout(str(tmp_path))).names() == ()
-    (tmp_path / "plugins/kubernetes.io/csi/disk.example.org").mkdir()
-    assert VolumesInUse(root=RootLayout(str(tmp_path))).names() is None
+def test_volumes_of_drivers_that_another_kubelet_left_are_in_use(tmp_path: Path) -> None:
+    folder = tmp_path / "plugins/kubernetes.io/csi/disk.example/0123"
+    (folder / "globalmount").mkdir(parents=True)
+    (folder / "vol_data.json").write_text('{"driverName":"disk.example","volumeHandle":"h1"}\n')
+    root = RootLayout(str(tmp_path))
+    assert VolumesInUse(root=root, attaches=lambda driver: True).names() == ("kubernetes.io/csi/disk.example^h1",)
+    assert VolumesInUse(root=root, attaches=lambda driver: False).names() == ()

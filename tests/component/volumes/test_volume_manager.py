@@ -341,8 +341,11 @@ class AllPhases:
     def __init__(self) -> None:
         self.passed: list[str] = []
 
-    def attachment(self, request: VolumeRequest) -> str:
+    async def attachment(self, request: VolumeRequest) -> str:
         return f"example.org/{request.name}"
+
+    async def release(self, uid: str) -> None:
+        self.passed.append(f"release {uid}")
 
     async def stage(self, request: VolumeRequest) -> None:
         self.passed.append("stage")
@@ -378,4 +381,4 @@ async def test_a_type_has_the_phases_that_it_implements_in_their_order(tmp_path:
     await volumes.prepare(pod_with({"name": "v", "nfs": {"server": "s", "path": "/"}}))
     assert every.passed == ["attach example.org/v", "stage", "set up", "expand /v"]
     await volumes.tear_down(REF)
-    assert every.passed[-1] == "forget uid-1"
+    assert every.passed[-2:] == ["release uid-1", "forget uid-1"]

@@ -100,10 +100,14 @@ class ServiceAccountTokens:
 
     async def get(self, wanted: TokenFor) -> str:
         """A token that is good for a while. Raises APIError if there is none."""
+        return (await self.granted(wanted)).token
+
+    async def granted(self, wanted: TokenFor) -> TokenRequestStatus:
+        """The same with its end."""
         kept = self._kept.get(wanted)
         now = self._clock.now()
         if kept is not None and not needs_refresh(kept, now, jitter=self._draw() * MAX_JITTER):
-            return kept.status.token
+            return kept.status
         path = paths.service_account_token(wanted.namespace, wanted.service_account)
         try:
             fresh = await self._ask(path, wanted, _PAUSES if kept is None else ())
@@ -113,9 +117,9 @@ class ServiceAccountTokens:
             if _is_expired(kept, now):
                 raise _explained(error, f"token expired and refresh failed: {error.message}") from error
             logger.warning("token not renewed, the old one serves", extra={"path": path, "error": str(error)})
-            return kept.status.token
+            return kept.status
         self._kept[wanted] = fresh
-        return fresh.status.token
+        return fresh.status
 
     async def _ask(self, path: str, wanted: TokenFor, pauses: tuple[float, ...]) -> TokenRequest:
         for pause in pauses:

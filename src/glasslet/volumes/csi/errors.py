@@ -1,8 +1,7 @@
 """Errors of CSI volumes, by what is known of the volume afterwards.
 
-CSIProblem            what to do with the volume: `aftermath`
-├── NotTried          transient: nothing was asked of the driver; the volume is as it was
-├── Refused           final: it is not there
+CSIProblem            what is known of the volume: `aftermath`
+├── NotTried          transient: the driver was not asked; the volume is as it was
 └── DriverCallFailed  a call failed: its gRPC code says whether it is final or uncertain
 """
 
@@ -47,13 +46,9 @@ class CSIProblem(VolumeProblem):
 
 
 class NotTried(CSIProblem):
-    """Something is missing before the driver can be asked: the driver, a Secret, a token, a VolumeAttachment."""
+    """Something is missing or wrong before the driver can be asked: the driver, a Secret, a token, the attachment."""
 
     aftermath = Aftermath.TRANSIENT
-
-
-class Refused(CSIProblem):
-    """The agent does not ask the driver: the request is not one that it could serve."""
 
 
 class DriverCallFailed(CSIProblem):

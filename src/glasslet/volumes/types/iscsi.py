@@ -61,7 +61,7 @@ class ISCSIVolume:
         self._coming: list[str] = []
         self.root_of_devices = ""
 
-    def attachment(self, request: VolumeRequest) -> str:
+    async def attachment(self, request: VolumeRequest) -> str:
         """The disk's name in the node's status."""
         source = request.volume.iscsi or ISCSIVolumeSource()
         return unique_name(source.target_portal, source.iqn, source.lun)

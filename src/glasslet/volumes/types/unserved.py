@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
-
-CSI = "csi"
+from glasslet.volumes.sources import CSI
 
 SUCCESSORS = {
     "awsElasticBlockStore": "ebs.csi.aws.com",
