@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -11,12 +12,21 @@ from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.eviction.manager import EvictionManager
 from glasslet.eviction.memory_notices import MemoryNotices
+from glasslet.eviction.options import CACHE_IS_FREE, CacheFreeFigures, eviction_options
 from glasslet.eviction.outlook import EvictionOutlook, OutlookSources
 from glasslet.eviction.reading import NodeReader
-from glasslet.eviction.services import EvictionReport, EvictionSettings, NoNotices, Notices, Reclaim, WatchedNode
+from glasslet.eviction.services import (
+    EvictionReport,
+    EvictionSettings,
+    NodeFigures,
+    NoNotices,
+    Notices,
+    Reclaim,
+    WatchedNode,
+)
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold, configured_thresholds
-from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, memory_files
+from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, free_memory, memory_files
 from glasslet.host.cgroups.memory_notices import KernelNotice, memory_notices
 from glasslet.pods.upkeep.evictees import Evictees
 from glasslet.stats.node_stats import NodeStatistics
@@ -28,7 +38,11 @@ def build_eviction(platform: Platform, pods: PodSide, stats: NodeStatistics) -> 
     """Its service runs once pods are managed."""
     foundation = platform.foundation
     return EvictionManager(
-        node=WatchedNode(figures=stats, pressures=platform.pressures, notices=_notices(foundation, pods)),
+        node=WatchedNode(
+            figures=eviction_figures(foundation, pods, stats),
+            pressures=platform.pressures,
+            notices=_notices(foundation, pods),
+        ),
         pods=Evictees(census=pods.census, workers=pods.workers),
         reclaim=Reclaim(
             containers=partial(pods.upkeep.garbage.collect, evicting=True),
@@ -51,7 +65,9 @@ def build_outlook(platform: Platform, pods: PodSide, stats: NodeStatistics) -> E
     evictees = Evictees(census=pods.census, workers=pods.workers)
     return EvictionOutlook(
         OutlookSources(
-            reader=NodeReader(figures=stats, pods=evictees, thresholds=settings.thresholds),
+            reader=NodeReader(
+                figures=eviction_figures(foundation, pods, stats), pods=evictees, thresholds=settings.thresholds
+            ),
             pressures=platform.pressures,
             settings=settings,
             clock=foundation.clock,
@@ -60,9 +76,23 @@ def build_outlook(platform: Platform, pods: PodSide, stats: NodeStatistics) -> E
     )
 
 
+def eviction_figures(foundation: Foundation, pods: PodSide, stats: NodeStatistics) -> NodeFigures:
+    """The figures that eviction decides by, and that the page and the commands show."""
+    if not eviction_options(os.environ).cache_is_free:
+        return stats
+    owned = pods.cgroups.owned
+    try:
+        read = partial(free_memory, find_tree(), owned.top if owned is not None else "")
+    except CgroupsNotUsable as error:
+        logger.warning(f"{CACHE_IS_FREE} has no effect", extra={"error": str(error)})
+        return stats
+    return CacheFreeFigures(figures=stats, read=read, threads=foundation.threads)
+
+
 def signal_sources(foundation: Foundation, pods: PodSide) -> Mapping[Signal, str]:
     """The files and calls that each signal comes from."""
     owned = pods.cgroups.owned
+    cache = eviction_options(os.environ).cache_is_free
     node_disk, image_disk = f"statfs of {foundation.root.root_dir}", "statfs of the runtime's image file system"
     found = {
         Signal.NODEFS: node_disk,
@@ -75,7 +105,8 @@ def signal_sources(foundation: Foundation, pods: PodSide) -> Mapping[Signal, str
         tree = find_tree()
     except CgroupsNotUsable:
         return found
-    found[Signal.MEMORY] = f"MemTotal of /proc/meminfo, {memory_files(tree, '')}"
+    of_node = "MemTotal and MemAvailable of /proc/meminfo" if cache else "MemTotal of /proc/meminfo"
+    found[Signal.MEMORY] = f"{of_node}, {memory_files(tree, '')}"
     if owned is not None:
         found[Signal.ALLOCATABLE_MEMORY] = memory_files(tree, owned.top)
     return found
@@ -113,4 +144,5 @@ def eviction_settings(foundation: Foundation) -> EvictionSettings:
         max_grace=configuration.eviction_max_pod_grace_period,
         own_grace=not gates.enabled("AllowOverwriteTerminationGracePeriodSeconds"),
         local_limits=configuration.local_storage_capacity_isolation,
+        waits=eviction_options(os.environ).waits,
     )

@@ -109,7 +109,10 @@ async def build_servers(
     foundation, runtime, cluster = platform.foundation, platform.runtime, platform.cluster
     configuration = foundation.configuration
     logs = ContainerLogs(observed=runtime.observed.get, now=foundation.clock.now)
-    glass, page = build_glass(platform, pods, logs, build_outlook(platform, pods, stats)), build_page(platform, stats)
+    glass, page = (
+        build_glass(platform, pods, logs, build_outlook(platform, pods, stats)),
+        build_page(platform, pods, stats),
+    )
     calls = calls_routes(build_tracer(platform, pods), foundation.start, foundation.keeper)
     debug = [*calls, *stop_routes(build_stop_handlers(platform, pods))]
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))

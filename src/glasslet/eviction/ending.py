@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
+from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
 from glasslet.eviction.eviction_text import EvictionText
 from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport
+from glasslet.eviction.signals import Signal
 from glasslet.exchange.facts import EVICTED, StatusOverride
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
@@ -20,6 +23,15 @@ _LOOK_EVERY = 1.0
 _LEAST_PATIENCE = 10.0
 _WARNING = "Warning"
 
+COUNTS_FOR = 120.0
+"""Seconds for which what an evicted pod will free counts as on its way, where eviction waits for it."""
+
+
+class _Coming(NamedTuple):
+    signal: Signal
+    amount: int
+    since: float
+
 
 class PodEnder:
     """Evicts pods. The order of events is upstream's: event, kill, wait."""
@@ -28,11 +40,26 @@ class PodEnder:
         self._pods = pods
         self._report = report
         self._evicting: dict[str, EndingPod] = {}
+        self._coming: dict[str, _Coming] = {}
 
     def resists(self, pod: Pod) -> bool:
         """Whether the pod was evicted before and has not stopped: another one has to make room."""
         victim = self._evicting.get(pod.metadata.uid)
         return victim is not None and not victim.stopped.is_set()
+
+    def still_to_come(self, signal: Signal) -> int:
+        """What evicted pods that are not cleaned up yet will free of a signal; each counts for two minutes at most."""
+        now = self._report.clock.monotonic()
+        self._coming = {
+            uid: one
+            for uid, one in self._coming.items()
+            if now - one.since < COUNTS_FOR and not self._pods.cleaned_up(PodUID(uid))
+        }
+        return sum(one.amount for one in self._coming.values() if one.signal is signal)
+
+    def expect(self, victim: EndingPod, signal: Signal, amount: int) -> None:
+        """The end of this pod will free so much."""
+        self._coming[victim.ref.uid] = _Coming(signal, amount, self._report.clock.monotonic())
 
     def end(self, pod: Pod, text: EvictionText, *, grace: int, disrupts: bool) -> EndingPod | None:
         """Begins to stop the pod, which shows why. None if it has left meanwhile. `disrupts`: the pod gets the

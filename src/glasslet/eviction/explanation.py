@@ -81,7 +81,7 @@ def arithmetic(seen: Observation) -> str:
     text = f"{words(seen.available)} = capacity {words(seen.capacity)} - working set {words(used)}"
     if seen.usage is None:
         return text
-    return f"{text}; working set = use {words(seen.usage)} - inactive page cache {words(seen.usage - used)}"
+    return f"{text}; working set = use {words(seen.usage)} - page cache that counts as free {words(seen.usage - used)}"
 
 
 def trend_words(seen: Observation, thresholds: Sequence[Threshold], per_minute: float | None) -> str:

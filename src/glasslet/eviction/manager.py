@@ -162,10 +162,20 @@ class EvictionManager:
                 logger.info("Eviction manager: able to reduce resource pressure without evicting pods.")
                 return []
             reading = fresh
+        if self._settings.waits and self._enough_is_coming(first, reading):
+            return []
         ranked = rank(reading.candidates, first.signal, own_image_disk=reading.own_image_disk)
         for one in due:
             self._report.metrics.decided(one.signal, self._clock.monotonic() - reading.taken)
         return self._evict_one(first, ranked, reading)
+
+    def _enough_is_coming(self, crossed: Threshold, reading: Reading) -> bool:
+        """Whether the pods that were evicted before will free as much as is missing."""
+        coming, seen = self._ender.still_to_come(crossed.signal), reading.observations.get(crossed.signal)
+        if seen is None or not coming or seen.available + coming < crossed.wanted(seen.capacity).value():
+            return False
+        self._recorder.decided("wait for evicted pods", signal=crossed.signal, available=seen.available, coming=coming)
+        return True
 
     def _evict_one(self, crossed: Threshold, ranked: list[Ranked], reading: Reading) -> list[EndingPod]:
         for place, one in enumerate(ranked):
@@ -176,6 +186,7 @@ class EvictionManager:
             victim = self._ender.end(one.pod, text, grace=self._grace(crossed, one.pod), disrupts=True)
             if victim is not None:
                 self._report.metrics.evicted(crossed.signal)
+                self._ender.expect(victim, crossed.signal, one.usage or 0)
                 return [victim]
         logger.warning("Eviction manager: unable to evict any pods from the node")
         return []

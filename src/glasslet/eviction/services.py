@@ -112,13 +112,15 @@ class Reclaim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionSettings:
     """`transition`: seconds for which a condition stays; `max_grace`: seconds at most for a soft eviction;
-    `own_grace`: a pod's shorter grace counts; `local_limits`: limits of local storage are enforced."""
+    `own_grace`: a pod's shorter grace counts; `local_limits`: limits of local storage are enforced; `waits`: no further
+    pod is evicted while those that end free enough."""
 
     thresholds: tuple[Threshold, ...]
     transition: float
     max_grace: int = 0
     own_grace: bool = True
     local_limits: bool = True
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,8 @@ class World:
     readable: bool = True
     own_image_disk: bool = False
     stops_after: float = 0.5
+    cleaned_after: float = 0.0
+    cleaning: set[str] = field(default_factory=set)
     garbage: int = 0
     read_pods: int = 0
     looks: list[float] = field(default_factory=list)
@@ -92,13 +94,19 @@ class World:
 
         def stop() -> None:
             del self.pods[name], self.used[name]
+            self.cleaning.add(uid)
             victim.stopped.set()
+            asyncio.get_running_loop().call_later(self.cleaned_after, clean)
+
+        def clean() -> None:
+            self.cleaning.discard(uid)
+            self.disk_free += self.volumes.pop(name, 0)
 
         asyncio.get_running_loop().call_later(self.stops_after, stop)
         return victim
 
     def cleaned_up(self, uid: PodUID) -> bool:
-        return all(pod.metadata.uid != uid for pod in self.pods.values())
+        return uid not in self.cleaning and all(pod.metadata.uid != uid for pod in self.pods.values())
 
     # Reclaim and events
     async def collect(self) -> None:
@@ -138,14 +146,14 @@ async def begin() -> AsyncIterator[Begin]:
     """Starts a manager with these thresholds."""
     tasks: list[asyncio.Task[None]] = []
 
-    def start(world: World, *thresholds: Threshold, max_grace: int = 0) -> Running:
+    def start(world: World, *thresholds: Threshold, max_grace: int = 0, waits: bool = False) -> Running:
         registry = MetricRegistry()
         running = Running(world, Record(clock=world.clock), NodePressures(), registry)
         manager = EvictionManager(
             node=WatchedNode(figures=world, pressures=running.pressures),
             pods=world,
             reclaim=Reclaim(containers=world.collect, images=world.collect),
-            settings=EvictionSettings(thresholds=thresholds, transition=300.0, max_grace=max_grace),
+            settings=EvictionSettings(thresholds=thresholds, transition=300.0, max_grace=max_grace, waits=waits),
             report=EvictionReport(
                 recorder=running.record,
                 clock=world.clock,
@@ -341,3 +349,39 @@ async def test_the_record_holds_the_whole_decision(begin: Begin) -> None:
     assert kept["24"] == "default/system (uses 10485760, requests 0, priority 2000000000, critical: stays)"
     assert "working set" in decision
     assert "nodefs.available=" in decision
+
+
+@pytest.mark.parametrize(("waits", "gone"), [(False, ["large", "small"]), (True, ["large"])])
+async def test_a_slow_clean_up_takes_a_second_pod_unless_eviction_waits_for_it(
+    begin: Begin, waits: bool, gone: list[str]
+) -> None:
+    """Deleting a large volume takes a minute; the loop looks again after half of it."""
+    world = World(disk_free=9 * GIB, cleaned_after=60.0)
+    for name, size in (("large", 4 * GIB), ("small", GIB)):
+        world.run(name, 1, volumes=(empty_dir("data"),))
+        world.volumes[name] = size
+    begin(world, DISK, waits=waits)
+    await asyncio.sleep(200)
+    assert world.names() == gone
+
+
+async def test_eviction_waits_for_two_minutes_at_most(begin: Begin) -> None:
+    world = World(disk_free=9 * GIB, cleaned_after=1000.0)
+    for name, size in (("large", 4 * GIB), ("small", GIB)):
+        world.run(name, 1, volumes=(empty_dir("data"),))
+        world.volumes[name] = size
+    begin(world, DISK, waits=True)
+    await asyncio.sleep(110)
+    assert world.names() == ["large"]
+    await asyncio.sleep(30)
+    assert world.names() == ["large", "small"]
+
+
+async def test_eviction_does_not_wait_for_what_would_not_be_enough(begin: Begin) -> None:
+    world = World(disk_free=2 * GIB, cleaned_after=60.0)
+    for name, size in (("large", 4 * GIB), ("small", GIB)):
+        world.run(name, 1, volumes=(empty_dir("data"),))
+        world.volumes[name] = size
+    begin(world, DISK, waits=True)
+    await asyncio.sleep(50)
+    assert world.names() == ["large", "small"]

@@ -31,7 +31,7 @@ SOFT = Threshold(signal=Signal.MEMORY, amount="25%", grace=90.0, minimum_reclaim
 def test_memory_is_explained_down_to_the_page_cache() -> None:
     seen = Observation(signal=Signal.MEMORY, available=5 * GIB, capacity=8 * GIB, usage=7 * GIB)
     assert arithmetic(seen) == (
-        "5 GiB = capacity 8 GiB - working set 3 GiB; working set = use 7 GiB - inactive page cache 4 GiB"
+        "5 GiB = capacity 8 GiB - working set 3 GiB; working set = use 7 GiB - page cache that counts as free 4 GiB"
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
 from glasslet.host.cgroups.tree import UNIFIED, CgroupTree, controller_mounts, hybrid_mount, is_unified
 from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.cgroups.v2 import CgroupV2
+from glasslet.host.kernel_text import contents, count, keyed, number
 from glasslet.host.mounts.table import MountTable, read_mount_table
 
 _REQUIRED_V1 = ("cpu", "cpuacct", "cpuset", "memory")
@@ -126,3 +128,26 @@ def memory_files(tree: CgroupTree, group: str) -> str:
         folder = UNIFIED + group
         files = ("memory.current", "memory.stat", "memory.max") if group else ("memory.stat",)
     return f"{', '.join(files)} of {folder}"
+
+
+class FreeMemory(NamedTuple):
+    """`node`: what the kernel could give without swapping (MemAvailable); `pods_cache`: active page cache of all pods.
+    Bytes; None: unknown."""
+
+    node: int | None
+    pods_cache: int | None
+
+
+def free_memory(tree: CgroupTree, pods: str, *, proc: str = "/proc") -> FreeMemory:
+    """Memory that is in use and could be freed at once. `pods`: the cgroup of all pods, "" for none."""
+    kilobytes = keyed(contents(f"{proc}/meminfo")).get(b"MemAvailable:", b"").split()
+    node = number(kilobytes[0]) if kilobytes else None
+    cache = None
+    if pods:
+        key = b"total_active_file" if tree.version == 1 else b"active_file"
+        try:
+            cache = count(keyed(tree.read(pods, "memory", "memory.stat").encode()), key)
+        except OSError:
+            # There are no pods yet.
+            cache = None
+    return FreeMemory(node=node * 1024 if node is not None else None, pods_cache=cache)
