@@ -36,6 +36,7 @@ from glasslet.volumes.csi.publishing import Publishing
 from glasslet.volumes.csi.registration import TYPE, DriverRegistration
 from glasslet.volumes.csi.staging import Staging
 from glasslet.volumes.group_owner import GroupOwner
+from glasslet.volumes.inventory import VolumeInventory
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.types.csi import CSIVolumes
 from tests.builders.pod import container, pod
@@ -71,6 +72,9 @@ class CSIWorld:
         self.objects = DriverObjects(client=server, recorder=self.record)
         self.staging = Staging(places=places, calls=self.calls, mounts=mounts, threads=threads, recorder=self.record)
         self.in_use = VolumesInUse(root=root, attaches=self.objects.attaches)
+        self.inventory = VolumeInventory(
+            root=root, mounts=mounts, threads=threads, drivers=self.drivers, pods=lambda: {"u1": "default/db"}
+        )
         tokens = ServiceAccountTokens(client=server, recorder=self.record, clock=LoopClock())
         plugin = CSIVolumes(
             calls=self.calls,

@@ -19,11 +19,13 @@ from glasslet.glass.containers import ContainerAccess
 from glasslet.glass.host_look import MachineLook
 from glasslet.glass.node_facts import ClusterView, NodeSituationReader
 from glasslet.glass.source import AgentFacts, GlassSource
+from glasslet.host.mounts.syscalls import Mounts
 from glasslet.runtime.garbage.inventory import GarbageInventory
 from glasslet.runtime.logs.container_logs import ContainerLogs
 from glasslet.sources.file import FileSource
 from glasslet.sources.manifest import Problem
 from glasslet.version import KUBELET_VERSION
+from glasslet.volumes.inventory import VolumeInventory
 
 
 def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook: EvictionOutlook) -> GlassSource:
@@ -58,6 +60,13 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
         outlook=outlook,
         images=GarbageInventory(
             images=pods.upkeep.image_garbage, containers=pods.upkeep.garbage, clock=foundation.clock
+        ),
+        volumes=VolumeInventory(
+            root=foundation.root,
+            mounts=Mounts(),
+            threads=foundation.threads,
+            drivers=platform.csi.drivers,
+            pods=partial(_names_by_uid, pods),
         ),
     )
 
@@ -96,6 +105,11 @@ def _agent(platform: Platform) -> AgentAnswer:
         runtime=f"{info.name} {info.version}",
         runtime_endpoint=foundation.configuration.container_runtime_endpoint,
     )
+
+
+def _names_by_uid(pods: PodSide) -> dict[str, str]:
+    meta = (seen.pod.metadata for seen in pods.census.snapshot())
+    return {one.uid: f"{one.namespace}/{one.name}" for one in meta}
 
 
 def _broken_manifests(pods: PodSide) -> list[Problem]:

@@ -154,6 +154,10 @@ class GlassHandlers:
         """`images`."""
         return await self._encoded(await self._source.images())
 
+    async def volumes(self, _request: web.Request) -> web.StreamResponse:
+        """`volumes`."""
+        return await self._encoded(await self._source.volumes())
+
     async def troubles(self, _request: web.Request) -> web.StreamResponse:
         """`why` without a name."""
         return await self._encoded(await self.node_troubles())

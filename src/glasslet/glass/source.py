@@ -15,6 +15,7 @@ from glasslet.answers.images import ImagesAnswer
 from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
 from glasslet.answers.states import WorkerState
+from glasslet.answers.volumes import VolumesAnswer
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
@@ -48,13 +49,18 @@ async def _no_outlook(_signal: str) -> EvictionAnswer:
     return EvictionAnswer(problem="this agent does not measure its node")
 
 
+async def _no_volumes() -> VolumesAnswer:
+    return VolumesAnswer(problem="this agent does not list volumes")
+
+
 async def _no_images() -> ImagesAnswer:
     return ImagesAnswer(problem="this agent does not collect images")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlassSource:
-    """Functions that read the agent. Only `read_logs`, `exec_url`, `outlook` and `images` do I/O."""
+    """Functions that read the agent. Only `read_logs`, `exec_url`, `outlook`, `images` and `volumes` do
+    I/O."""
 
     pods: Callable[[], Sequence[SeenPod]]
     """Every pod that has a worker."""
@@ -80,6 +86,8 @@ class GlassSource:
     """What eviction would do now, for one signal or ("") the most urgent."""
     images: Callable[[], Awaitable[ImagesAnswer]] = _no_images
     """The images, and what garbage collection would do with them."""
+    volumes: Callable[[], Awaitable[VolumesAnswer]] = _no_volumes
+    """The volumes as they are on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

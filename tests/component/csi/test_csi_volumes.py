@@ -554,3 +554,27 @@ async def test_directories_are_private_to_the_agent(tmp_path: Path, server: Fake
         path = Path(await world.prepare(claim_pod()))
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o750
         assert stat.S_IMODE((path.parent / "vol_data.json").stat().st_mode) == 0o600
+
+
+async def test_the_list_of_volumes_has_pods_mounts_sizes_and_drivers(tmp_path: Path, server: FakeAPIServer) -> None:
+    async with csi_world(tmp_path, server) as world, driver_in(world) as driver:
+        await asyncio.gather(world.prepare(claim_pod("u1")), world.prepare(claim_pod("u2")))
+        found = await world.inventory()
+        assert [(row.pod, row.uid, row.volume, row.driver, row.handle) for row in found.volumes] == [
+            ("default/db", "u1", "pv1", "d.example", "h-pv1"),
+            ("", "u2", "pv1", "d.example", "h-pv1"),
+        ]
+        assert all(row.mounted and row.capacity > row.used > 0 for row in found.volumes)
+        assert [(row.handle, row.users, bool(row.mounted)) for row in found.staged] == [
+            ("h-pv1", ("default/db", "u2"), True)
+        ]
+        assert [(row.name, row.endpoint) for row in found.drivers] == [("d.example", str(driver.socket))]
+
+
+async def test_a_disk_without_file_system_is_in_the_list(tmp_path: Path, server: FakeAPIServer) -> None:
+    put_volume(server, volumeMode="Block")
+    async with csi_world(tmp_path, server) as world, driver_in(world):
+        await world.prepare(claim_pod(block=True))
+        found = await world.inventory()
+        assert [(row.volume, row.device, row.driver) for row in found.volumes] == [("pv1", True, "d.example")]
+        assert [row.users for row in found.staged] == [("default/db",)]

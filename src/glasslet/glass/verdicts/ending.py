@@ -69,7 +69,7 @@ def terminating(it: Situation) -> VerdictAnswer | None:
     began = min((one.since for one in it.record.stations if one.station == Station.STOPPING), default=None)
     since = _deleted_at(it) or (moment(began) if began is not None else it.since)
     if it.lifecycle == WorkerState.TERMINATED:
-        wait = it.wait(WaitKind.VOLUME, WaitKind.CRI_CALL, WaitKind.API_CALL)
+        wait = it.wait(WaitKind.CSI_CALL, WaitKind.VOLUME, WaitKind.CRI_CALL, WaitKind.API_CALL)
         busy = f"; its volumes are busy: {', '.join(it.holders)} works in them" if it.holders else ""
         doing = f"its volumes and files are being removed{' (' + wait.on + ')' if wait is not None else ''}{busy}"
         brief = "stopped, being removed"

@@ -10,6 +10,7 @@ from glasslet.answers.words import times
 from glasslet.api.container import Container
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.container_causes import container_cause
+from glasslet.glass.verdicts.csi_words import driver_cause, failed_call
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.volume_words import volume_cause, volume_words
 from glasslet.record.events import Waited
@@ -79,7 +80,7 @@ def config_error(it: Situation) -> VerdictAnswer | None:
 
 def volume_not_ready(it: Situation) -> VerdictAnswer | None:
     """A volume is not mounted yet, or cannot be."""
-    wait = it.wait(WaitKind.VOLUME)
+    wait = it.wait(WaitKind.CSI_CALL) or it.wait(WaitKind.VOLUME)
     failures = it.failures(Station.VOLUMES)
     passed = it.passed(Station.VOLUMES)
     failed = bool(failures) and (passed is None or passed.end < failures[-1].end)
@@ -87,9 +88,10 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
         return None
     last = failures[-1].detail if failed else ""
     named, cause = volume_cause(last)
+    of_driver = failed_call(it.record.events, named)
+    cause = driver_cause(last, of_driver) or cause
     call = wait.on if wait is not None else ""
-    # A wait is called `volume NAME: CALL`.
-    waited, _, doing = call.removeprefix("volume ").partition(": ")
+    waited, doing = _waited_for(call)
     name = named or waited
     which = volume_words(it.pod, name) if name else "its volumes"
     since = it.failing_since(Station.VOLUMES) if failed else None
@@ -101,11 +103,25 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
         f"{it} waits for {which}{': ' + cause.words if last else ''}{lasts}.",
         brief=f"{which}: {cause.words}" if last else f"{which} not ready",
         since=began,
-        evidence=[("call", call), ("last error", last), ("tried", times(len(failures)) if failed else "")],
+        evidence=[
+            ("call", call),
+            ("failed call", of_driver if failed else ""),
+            ("last error", last),
+            ("tried", times(len(failures)) if failed else ""),
+        ],
         next_step=f"{cause.next_step or 'correct the volume, or create what it refers to'}; the agent tries again"
         if failed
         else "check what it is made of if it lasts: glasslet waits lists the call",
     )
+
+
+def _waited_for(call: str) -> tuple[str, str]:
+    """(volume, what is done) of a wait: `volume NAME: CALL`, or a call of a driver."""
+    if call.startswith("CSI driver "):
+        doing, _, volume = call.partition(" of volume ")
+        return volume, doing
+    waited, _, doing = call.removeprefix("volume ").partition(": ")
+    return waited, doing
 
 
 def _requested(it: Situation, name: str) -> str:
