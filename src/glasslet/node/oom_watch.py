@@ -82,10 +82,11 @@ class OomWatch:
 
 
 def owner(cgroup: str, pods: Iterable[ObservedPod]) -> tuple[PodRef, str, str] | None:
-    """The pod, the container and its id that this cgroup belongs to. Runtimes have the id in the last name."""
-    last = cgroup.rpartition("/")[2]
-    for pod in pods if last else ():
-        for container in pod.containers:
-            if container.id in last:
-                return PodRef(pod.namespace, pod.name, pod.uid), container.name, container.id
+    """The pod, the container and its id that this cgroup belongs to. Runtimes have the id in the name of a container's
+    cgroup. The outermost one counts: below it a container may make cgroups with any name, such as another's id."""
+    known = [(container.id, pod, container) for pod in pods for container in pod.containers]
+    for name in cgroup.split("/"):
+        for container_id, pod, container in known if name else ():
+            if container_id in name:
+                return PodRef(pod.namespace, pod.name, pod.uid), container.name, container_id
     return None
