@@ -219,6 +219,7 @@ def _switches(foundation: Foundation) -> RouteSwitches:
         split_streams=gates.enabled("PodLogsQuerySplitStreams"),
         statusz=gates.enabled("ComponentStatusz"),
         flagz=gates.enabled("ComponentFlagz"),
+        node_log_query=gates.enabled("NodeLogQuery") and configuration.enable_system_log_query,
     )
 
 

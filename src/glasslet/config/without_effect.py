@@ -20,7 +20,6 @@ FIELDS: Mapping[str, str] = {
     "cpuManagerPolicyOptions": _MANAGERS,
     "cpuManagerReconcilePeriod": _MANAGERS,
     "enableContentionProfiling": _GO,
-    "enableSystemLogQuery": "journal queries are not answered yet; files of the log directory are",
     "hairpinMode": _UPSTREAM,
     "iptablesDropBit": _UPSTREAM,
     "iptablesMasqueradeBit": _UPSTREAM,

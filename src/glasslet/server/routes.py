@@ -14,6 +14,7 @@ from glasslet.server.handlers.container_logs import add_container_logs
 from glasslet.server.handlers.debug import add_debug_flags
 from glasslet.server.handlers.health import add_health
 from glasslet.server.handlers.metrics import add_metrics, add_slis
+from glasslet.server.handlers.node_logs import NodeLogs
 from glasslet.server.handlers.pods import add_pods, add_running_pods
 from glasslet.server.handlers.profiling import add_profiling
 from glasslet.server.handlers.stats import add_stats
@@ -38,7 +39,7 @@ _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpo
 @dataclass(frozen=True, slots=True)
 class RouteSwitches:
     """Configuration fields of the same names, and feature gates PodLogsQuerySplitStreams, ComponentStatusz and
-    ComponentFlagz."""
+    ComponentFlagz. `node_log_query`: the gate NodeLogQuery and enableSystemLogQuery."""
 
     enable_debugging_handlers: bool = True
     enable_system_log_handler: bool = True
@@ -47,6 +48,7 @@ class RouteSwitches:
     split_streams: bool = False
     statusz: bool = False
     flagz: bool = False
+    node_log_query: bool = False
     system_logs: str = SYSTEM_LOGS
 
 
@@ -100,7 +102,10 @@ def https_routes(sources: Sources, switches: RouteSwitches) -> RouteTable:
     if sources.checkpoints is not None:
         add_checkpoint(routes, sources.pods, sources.checkpoints)
     add_running_pods(routes, sources.pods)
-    add_system_logs(routes, enabled=switches.enable_system_log_handler, folder=switches.system_logs)
+    node_logs = NodeLogs(switches.system_logs) if switches.node_log_query else None
+    add_system_logs(
+        routes, enabled=switches.enable_system_log_handler, folder=switches.system_logs, node_logs=node_logs
+    )
     add_debug_flags(routes, sources.set_verbosity, enabled=switches.enable_debug_flags_handler)
     add_profiling(routes, enabled=switches.enable_profiling_handler)
     return routes

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 
 from glasslet.host.mounts.libc import call_openat2
 
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ITSELF = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _RESOLVE_NO_XDEV = 0x01
+_RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_BENEATH = 0x08
 _NOT_AVAILABLE = (errno.ENOSYS, errno.EPERM)
 _FDINFO_BYTES = 4096
 
@@ -80,3 +83,32 @@ def _mount_id(descriptor: int) -> bytes:
         if line.startswith(b"mnt_id:"):
             return line
     raise OSError(errno.ENOTSUP, "the kernel does not say on which mount a directory is")
+
+
+def open_regular_inside(folder: str, name: str) -> int:
+    """A descriptor for reading the regular file `name` below a folder. Links are followed while they stay inside, mount
+    points are entered. Raises OSError: EXDEV for what leads out, EINVAL for what is no file. A pipe without a writer is
+    not waited for."""
+    parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        descriptor = _open_inside(parent, name, folder)
+    finally:
+        os.close(parent)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file", name)
+
+
+def _open_inside(parent: int, name: str, folder: str) -> int:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return call_openat2(parent, name, flags=flags, resolve=_RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
+    except OSError as error:
+        if error.errno not in _NOT_AVAILABLE:
+            raise
+    whole = os.path.realpath(folder)
+    found = os.path.realpath(os.path.join(whole, name))
+    if not found.startswith(f"{whole}/"):
+        raise OSError(errno.EXDEV, "outside of the folder", name)
+    return os.open(found, flags | os.O_NOFOLLOW)

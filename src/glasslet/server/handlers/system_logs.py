@@ -1,4 +1,4 @@
-"""`/logs/`: the files under /var/log, for clients with the right `nodes/log`."""
+"""`/logs/`: the files under /var/log and queries of the journal, for clients with the right `nodes/log`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from aiohttp.abc import AbstractStreamWriter
 
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.server import responses
+from glasslet.server.handlers.log_query import QueryRefused, read_query
+from glasslet.server.handlers.node_logs import NodeLogs
 from glasslet.server.routing import Parameters, Route, RouteTable
 
 SYSTEM_LOGS = "/var/log"
@@ -30,8 +32,11 @@ _SNIFFED = 512
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
-def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_LOGS) -> None:
-    """Serves listings and files; links are followed, as the administrator put them there."""
+def add_system_logs(
+    routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_LOGS, node_logs: NodeLogs | None = None
+) -> None:
+    """Serves listings and files; links are followed, as the administrator put them there. `node_logs`: None where
+    queries are switched off, and their parameters mean nothing."""
     if not enabled:
 
         async def disabled(_request: web.Request, _: Parameters) -> web.StreamResponse:
@@ -43,6 +48,8 @@ def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_L
     threads = OwnThreads("system logs", limit=READERS)
 
     async def handler(request: web.Request, parameters: Parameters) -> web.StreamResponse:
+        if node_logs is not None and (queried := await _queried(request, parameters, node_logs)) is not None:
+            return queried
         try:
             async with asyncio.timeout(SECONDS):
                 return await threads.run(_answer, request.path, folder, parameters.get("path", ""))
@@ -50,6 +57,19 @@ def add_system_logs(routes: RouteTable, *, enabled: bool, folder: str = SYSTEM_L
             return responses.error(503, f"the log folder did not answer within {SECONDS:g} s")
 
     routes.service("/logs/", Route(("GET",), "/logs/", handler), Route(("GET",), "/logs/{path:*}", handler))
+
+
+async def _queried(request: web.Request, parameters: Parameters, node_logs: NodeLogs) -> web.StreamResponse | None:
+    """None for a request that is no query."""
+    try:
+        query = read_query(request.query)
+    except QueryRefused as refused:
+        return responses.error(refused.status, str(refused))
+    if query is None:
+        return None
+    if parameters.get("path"):
+        return responses.error(406, "path not allowed in query mode")
+    return await (node_logs.file(request, query.files[0]) if query.files else node_logs.answer(request, query))
 
 
 def _answer(url_path: str, folder: str, path: str) -> web.StreamResponse:
