@@ -30,6 +30,7 @@ from glasslet.volumes.csi.cluster_data import CSIClusterData
 from glasslet.volumes.csi.driver_calls import DriverCalls
 from glasslet.volumes.csi.driver_objects import DriverObjects
 from glasslet.volumes.csi.drivers import Drivers
+from glasslet.volumes.csi.expansion import VolumeGrowth
 from glasslet.volumes.csi.places import CSIPlaces, attachment_name
 from glasslet.volumes.csi.publication import NodePublication
 from glasslet.volumes.csi.publishing import Publishing
@@ -76,10 +77,14 @@ class CSIWorld:
             root=root, mounts=mounts, threads=threads, drivers=self.drivers, pods=lambda: {"u1": "default/db"}
         )
         tokens = ServiceAccountTokens(client=server, recorder=self.record, clock=LoopClock())
+        data = CSIClusterData(client=server, tokens=tokens, node=NODE)
         plugin = CSIVolumes(
             calls=self.calls,
             wishes=self.objects,
-            data=CSIClusterData(client=server, tokens=tokens, node=NODE),
+            data=data,
+            expansion=VolumeGrowth(
+                client=server, calls=self.calls, data=data, emit=self._emit, clock=LoopClock(), node=NODE
+            ),
             staging=self.staging,
             publishing=Publishing(places=places, calls=self.calls, mounts=mounts, threads=threads, node=NODE),
             groups=GroupOwner(threads=threads, emit=self._emit),
@@ -196,7 +201,12 @@ def put_volume(server: FakeAPIServer, name: str = "pv1", *, claim: str = "c1", *
     source = {"driver": "d.example", "volumeHandle": f"h-{name}", **spec.pop("csi", {})}
     bound = {"metadata": {"name": claim, "namespace": "default", "uid": f"{claim}-uid"}, "spec": {"volumeName": name}}
     server.put("persistentvolumeclaims", bound | {"status": {"phase": "Bound", **spec.pop("claim_status", {})}})
-    whole = {"csi": source, "claimRef": {"uid": f"{claim}-uid"}, "accessModes": ["ReadWriteOnce"], **spec}
+    whole = {
+        "csi": source,
+        "claimRef": {"namespace": "default", "name": claim, "uid": f"{claim}-uid"},
+        "accessModes": ["ReadWriteOnce"],
+        **spec,
+    }
     server.put("persistentvolumes", {"metadata": {"name": name}, "spec": whole})
 
 

@@ -8,7 +8,9 @@ from msgspec import field
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import Object
+from glasslet.api.quantity import Quantity
 from glasslet.api.scheduling import NodeSelector
+from glasslet.api.times import Time
 from glasslet.api.volume import (
     HostPathVolumeSource,
     ISCSIVolumeSource,
@@ -22,10 +24,25 @@ FILESYSTEM = "Filesystem"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
+class PersistentVolumeClaimCondition(Object, frozen=True, kw_only=True):
+    """`core/v1.PersistentVolumeClaimCondition`."""
+
+    type: str = ""
+    status: str = ""
+    last_probe_time: Time | None = None
+    last_transition_time: Time | None = None
+    reason: str = ""
+    message: str = ""
+
+
 class PersistentVolumeClaimStatus(Object, frozen=True, kw_only=True):
-    """`core/v1.PersistentVolumeClaimStatus`: the phase."""
+    """`core/v1.PersistentVolumeClaimStatus`: the phase, and what expansion needs."""
 
     phase: str = ""
+    capacity: dict[str, Quantity] = {}
+    allocated_resources: dict[str, Quantity] = {}
+    allocated_resource_statuses: dict[str, str] = {}
+    conditions: tuple[PersistentVolumeClaimCondition, ...] = ()
 
 
 class PersistentVolumeClaim(Object, frozen=True, kw_only=True):
@@ -85,6 +102,7 @@ class PersistentVolumeSpec(Object, frozen=True, kw_only=True):
     """`core/v1.PersistentVolumeSpec`. Of sources that no node agent mounts itself any more only the presence counts."""
 
     access_modes: tuple[str, ...] = ()
+    capacity: dict[str, Quantity] = {}
     claim_ref: ClaimReference | None = None
     mount_options: tuple[str, ...] = ()
     node_affinity: VolumeNodeAffinity | None = None
@@ -125,7 +143,7 @@ _SOURCES = tuple(
     for name, wire in zip(
         PersistentVolumeSpec.__struct_fields__, PersistentVolumeSpec.__struct_encode_fields__, strict=True
     )
-    if name not in ("access_modes", "claim_ref", "mount_options", "node_affinity", "volume_mode")
+    if name not in ("access_modes", "capacity", "claim_ref", "mount_options", "node_affinity", "volume_mode")
 )
 
 

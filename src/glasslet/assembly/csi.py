@@ -12,6 +12,7 @@ from glasslet.volumes.csi.cluster_data import CSIClusterData
 from glasslet.volumes.csi.driver_calls import DriverCalls
 from glasslet.volumes.csi.driver_objects import DriverObjects
 from glasslet.volumes.csi.drivers import Drivers
+from glasslet.volumes.csi.expansion import VolumeGrowth
 from glasslet.volumes.csi.places import CSIPlaces
 from glasslet.volumes.csi.publication import NodePublication
 from glasslet.volumes.csi.publishing import Publishing
@@ -87,10 +88,14 @@ def build_csi_volumes(
     threads, node, emit = foundation.threads, foundation.node_name, foundation.events.pod
     places = CSIPlaces(foundation.root)
     staging = Staging(places=places, calls=csi.calls, mounts=mounts, threads=threads, recorder=foundation.record)
+    data = CSIClusterData(client=foundation.clients.requests, tokens=tokens, node=node)
     volumes = CSIVolumes(
         calls=csi.calls,
         wishes=csi.objects,
-        data=CSIClusterData(client=foundation.clients.requests, tokens=tokens, node=node),
+        data=data,
+        expansion=VolumeGrowth(
+            client=foundation.clients.requests, calls=csi.calls, data=data, emit=emit, clock=foundation.clock, node=node
+        ),
         staging=staging,
         publishing=Publishing(places=places, calls=csi.calls, mounts=mounts, threads=threads, node=node),
         groups=GroupOwner(threads=threads, emit=emit),

@@ -18,6 +18,7 @@ from glasslet.volumes.csi.cluster_data import CSIClusterData
 from glasslet.volumes.csi.driver_calls import Capability, DriverCalls
 from glasslet.volumes.csi.driver_objects import needs_attachment
 from glasslet.volumes.csi.errors import PREFIX, Aftermath, CSIProblem, DriverCallFailed, NotTried
+from glasslet.volumes.csi.expansion import PublishedAt, VolumeGrowth
 from glasslet.volumes.csi.places import PLUGIN, unique_name
 from glasslet.volumes.csi.publishing import PublishData, Publishing
 from glasslet.volumes.csi.staging import StageData, Staging
@@ -57,6 +58,7 @@ class CSIVolumes:
         data: CSIClusterData,
         staging: Staging,
         publishing: Publishing,
+        expansion: VolumeGrowth,
         groups: GroupOwner,
         emit: EmitEvent,
     ) -> None:
@@ -65,6 +67,8 @@ class CSIVolumes:
         self._data = data
         self._staging = staging
         self._publishing = publishing
+        self._expansion = expansion
+        self._opened: dict[str, dict[str, CSIVolume]] = {}
         self._groups = groups
         self._emit = emit
 
@@ -117,6 +121,22 @@ class CSIVolumes:
             selinux_relabel=not volume.read_only,
         )
 
+    async def expand(self, request: VolumeRequest, mounted: MountedVolume) -> None:
+        """Has the driver grow the volume, if it grew. Before the pod has it a failure holds up the pod; later on the
+        pod's events tell. Raises VolumeProblem."""
+        volume, uid = volume_of(request), request.pod.metadata.uid
+        opened = self._opened.setdefault(uid, {})
+        if not volume.inline and self._publishing.is_certain(uid, volume.name):
+            view = PublishedAt(self._publishing.place(uid, volume).path, self._staging.place(volume).path)
+            try:
+                await self._expansion.grow(request, volume, view)
+            except VolumeProblem as problem:
+                if volume.name not in opened:
+                    raise VolumeProblem(f"failed while expanding volume: {problem}") from problem
+                text = f'NodeExpandVolume.NodeExpandVolume failed for volume "{volume.name}" : {problem}'
+                self._emit(pod_ref(request.pod), "Warning", "VolumeResizeFailed", text)
+        opened[volume.name] = volume
+
     async def tear_down(self, uid: str, volume: str) -> None:
         """Has the driver take the volume back from the pod. Raises VolumeProblem, OSError."""
         for place in await self._publishing.unpublish(uid, volume):
@@ -125,6 +145,9 @@ class CSIVolumes:
     async def release(self, uid: str) -> None:
         """Has drivers undo what no pod uses any more. Raises VolumeProblem, OSError."""
         await self._staging.release(uid)
+        for volume in self._opened.pop(uid, {}).values():
+            if not any(volume.handle == other.handle for others in self._opened.values() for other in others.values()):
+                self._expansion.forget(volume)
 
     async def _publish(self, request: VolumeRequest, volume: CSIVolume, wanted: CSIDriver | None) -> None:
         uid, first = request.pod.metadata.uid, not self._publishing.is_certain(request.pod.metadata.uid, volume.name)
