@@ -1,6 +1,7 @@
 """The `kubelet` command: flags in, exit code out. The only place that turns problems and errors into an exit.
 
 `kubelet check [--effective] [-o json|text] -- FLAGS...` lists the problems of a command line;
+`kubelet check --replace [-- FLAGS...]` lists what would differ from the Go kubelet that runs here, or has these flags;
 `kubelet check FILE...` lists the problems of pod manifests. `glasslet check` calls it.
 """
 
@@ -112,7 +113,7 @@ def _give_up(problems: Sequence[ConfigProblem], options: Options) -> int:
 def _check(arguments: list[str]) -> int:
     from glasslet.config.check import as_text, check
 
-    effective, output = False, "text"
+    effective, replace, output = False, False, "text"
     rest = iter(arguments)
     flags: list[str] = []
     files: list[str] = []
@@ -121,6 +122,8 @@ def _check(arguments: list[str]) -> int:
             flags = list(rest)
         elif argument == "--effective":
             effective = True
+        elif argument == "--replace":
+            replace = True
         elif argument == "--json":
             output = "json"
         elif argument in ("-o", "--output"):
@@ -135,6 +138,8 @@ def _check(arguments: list[str]) -> int:
     if output not in ("json", "text"):
         _complain(f"kubelet check: -o {output[:50]}: want json or text")
         return 2
+    if replace:
+        return _check_replacement(flags, output)
     if files:
         return _check_manifests(files, flags, output)
     report = check(flags)
@@ -145,6 +150,26 @@ def _check(arguments: list[str]) -> int:
     else:
         _say(as_text(report, effective=effective))
     return 1 if report.problems else 0
+
+
+def _check_replacement(flags: list[str], output: str) -> int:
+    from glasslet.config.check import machine_problems
+    from glasslet.config.loading import in_order, load
+    from glasslet.config.replacement.differences import Weight, as_text, differences
+    from glasslet.config.replacement.facts import read_set_up, running_kubelet
+
+    running = running_kubelet()
+    loaded = load(flags or (running.flags if running is not None else ()))
+    set_up = read_set_up(loaded.options.root_dir, cert_dir=loaded.options.cert_dir)
+    found = differences(set_up, loaded, tuple(in_order([*loaded.problems, *machine_problems(loaded)])))
+    if output == "json":
+        import json
+        from dataclasses import asdict
+
+        _say(json.dumps({"differences": [asdict(one) for one in found]}, ensure_ascii=False, indent=1))
+    else:
+        _say(as_text(found))
+    return 1 if any(one.weight is Weight.STOP for one in found) else 0
 
 
 def _check_manifests(files: list[str], flags: list[str], output: str) -> int:

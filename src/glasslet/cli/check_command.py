@@ -17,7 +17,10 @@ def command(arguments: tuple[str, ...]) -> None:
     fields are checked, each with line, field and what is allowed; no agent is needed.
 
     Without FILE: --effective (print the merged configuration), then the flags of the agent. Both take -o json|text.
-    Exit code 1 if there is a problem.
+    --replace: what of this node would behave differently with glasslet than with the Go kubelet that runs here, or has
+    the flags that follow: settings, unit, checkpoints, volumes, control groups, runtime. Nothing is changed.
+
+    Exit code 1 if there is a problem, or something to mend before a replacement.
     """
     # The agent's own code checks: this tool knows nothing of configuration and pods.
     sys.stdout.flush()

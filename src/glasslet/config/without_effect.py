@@ -15,6 +15,9 @@ _UPSTREAM = "the Go kubelet does nothing with it either"
 _GO = "it is about the Go runtime"
 _LOGS = "log lines are written at once to standard error"
 
+SAME_UPSTREAM = (_UPSTREAM, _GO)
+"""Reasons that make no difference to the Go kubelet, or none that a node could notice."""
+
 FIELDS: Mapping[str, str] = {
     "cpuManagerPolicy": _MANAGERS,
     "cpuManagerPolicyOptions": _MANAGERS,
