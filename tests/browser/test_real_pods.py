@@ -109,3 +109,41 @@ def test_the_views_have_what_a_real_runtime_did(agent: Agent, page: Any, trouble
     page.wait_for_selector(".tree tbody tr", timeout=15_000)
     page.wait_for_selector(".code .on")
     assert trouble == []
+
+
+SET_BREAK = """(pod) => fetch('v1/breaks', {
+  method: 'POST', headers: {'X-Glasslet': '1', 'Content-Type': 'application/json'},
+  body: JSON.stringify({at: 'sandbox', pod}),
+}).then(r => r.status)"""
+
+
+def test_the_next_step_of_a_held_pod_is_traced(agent: Agent, page: Any, trouble: list[str]) -> None:
+    page.wait_for_selector("main h1", state="attached")
+    assert page.evaluate(SET_BREAK, "default/held-*") == 200
+    agent.put(busybox_pod("held"))
+    show(page, "pods")
+    page.wait_for_selector(f"tr[data-s=held] a:has-text('{HELD}')", timeout=60_000)
+    page.evaluate("name => { location.hash = 'calls/default/' + name }", HELD)
+    page.locator("button", has_text="Trace next step").click()
+    page.wait_for_selector(".tree tbody tr", timeout=60_000)
+    page.locator("input[aria-label='Find in calls']").fill("run_sandbox")
+    page.wait_for_selector(".tree tr.hit:has-text('run_sandbox')", timeout=60_000)
+    page.wait_for_function("() => !document.querySelector('section header .dim').textContent.includes('tracing')")
+
+    tree, split = page.locator(".two section").first, page.locator(".split")
+    before = tree.bounding_box()["width"]
+    split.focus()
+    page.keyboard.press("ArrowLeft")
+    narrower = tree.bounding_box()["width"]
+    assert narrower < before
+    box = split.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 104, box["y"] + 40, steps=4)
+    page.mouse.up()
+    dragged = tree.bounding_box()["width"]
+    assert dragged > narrower + 60
+    show(page, "calls/start")
+    page.wait_for_selector(".tree tbody tr", timeout=15_000)
+    assert abs(page.locator(".two section").first.bounding_box()["width"] - dragged) < 2
+    assert trouble == []

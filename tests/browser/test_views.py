@@ -74,6 +74,14 @@ def test_stations_shows_where_pods_stand(world: World, open_page: OpenPage) -> N
     assert "checkout" in text(page, ".stands .worst")
 
 
+def test_a_station_has_the_median_of_its_passing(world: World, open_page: OpenPage) -> None:
+    page = open_page(world, "stations")
+    page.wait_for_function("() => document.querySelector('.map').textContent.includes('p50')")
+    card = page.locator(".stn").filter(has=page.locator(".nm", has_text=re.compile("^created$")))
+    # Each start of this world takes 28 ms for it.
+    assert "p50 28 ms" in card.inner_text()
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_axe_finds_nothing(world: World, open_page: OpenPage, axe: str, view: str) -> None:
     from tests.browser.axe import faults
@@ -204,3 +212,38 @@ def test_durations_are_those_of_the_command_line(world: World, open_page: OpenPa
         [duration(one) for one in seconds],
         [milliseconds(one) for one in values],
     ]
+
+
+PICTURE = """() => {
+  const canvas = document.querySelector('.ov canvas');
+  const points = canvas.getContext('2d').getImageData(0, 12 * devicePixelRatio, canvas.width, 1).data;
+  const colours = new Set();
+  for (let i = 0; i < points.length; i += 4) if (points[i + 3] === 255) colours.add(points.slice(i, i + 3).join());
+  return colours.size;
+}"""
+SWATCHES = "() => [...document.querySelectorAll('.shares .sw')].map(el => getComputedStyle(el).background)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_forced_colours_leave_parties_and_states_apart(
+    world: World, open_page: OpenPage, axe: str, scheme: str
+) -> None:
+    from tests.browser.axe import faults
+
+    page = open_page(
+        world, "pod/shop/web-7f6c9d8b4-9kd2m", forced_colors="active", color_scheme=scheme, bypass_csp=True
+    )
+    page.wait_for_selector(".shares .sw")
+    swatches = page.evaluate(SWATCHES)
+    assert len(swatches) > 3
+    assert len(set(swatches)) == len(swatches)
+    assert page.evaluate(PICTURE) >= 3
+    assert faults(page, axe) == []
+    show(page, "pods")
+    icons = page.evaluate("[...document.querySelectorAll('td.st use')].map(el => el.getAttribute('href'))")
+    assert {"#i-fine", "#i-failing", "#i-held", "#i-waiting"} <= set(icons)
+    ink, ground = page.evaluate(
+        "() => [getComputedStyle(document.querySelector('td.st')).color,"
+        " getComputedStyle(document.documentElement).backgroundColor]"
+    )
+    assert ink != ground

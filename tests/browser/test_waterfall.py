@@ -162,3 +162,16 @@ def test_a_ready_pod_of_an_earlier_agent_has_a_way_too(bare_world: World, open_p
     page = open_page(bare_world)
     show(page, "pod/shop/web-0")
     page.wait_for_selector(".labels [role=option]")
+
+
+def test_a_decision_points_at_its_bar_and_a_bar_at_its_decisions(page: Any) -> None:
+    decision = page.locator("#decisions .dec").first
+    decision.focus()
+    chosen = page.locator(".labels [aria-selected=true]")
+    assert "seen" not in chosen.inner_text()
+    assert decision.evaluate("el => el.classList.contains('on')")
+    page.locator(".labels [role=option]", has_text="status").click()
+    assert not decision.evaluate("el => el.classList.contains('on')")
+    label = page.evaluate("el => el.textContent", decision.element_handle())
+    decision.hover()
+    assert decision.evaluate("el => el.classList.contains('on')"), label

@@ -12,6 +12,7 @@
     node.waits      WaitsAnswer           node
     node.calls      CallsAtWork           node
     node.pressure   PressureAnswer        node
+    stations.times  StationTimes          stations
     pod.verdict     VerdictAnswer         pod
     pod.description PodDescription        pod
     pod.trace       TraceAnswer           pod
@@ -74,6 +75,20 @@ class CallsAtWork(WireMessage, frozen=True, kw_only=True):
     runtime: tuple[CallTimes, ...] = ()
     api: tuple[CallTimes, ...] = ()
     seconds: float | None = None
+
+
+class StationTime(WireMessage, frozen=True, kw_only=True):
+    """How long the pods took that passed a station lately. `count`: how many times one did."""
+
+    station: str
+    count: int
+    p50_ms: float
+
+
+class StationTimes(WireMessage, frozen=True, kw_only=True):
+    """Each station that pods have passed, as far as the record in memory goes back."""
+
+    times: tuple[StationTime, ...] = ()
 
 
 class PressureRow(WireMessage, frozen=True, kw_only=True):

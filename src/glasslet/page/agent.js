@@ -1,5 +1,7 @@
 // Requests to the agent. All addresses are relative to the document: the page also works below a proxy.
 
+import { placeOf } from './router.js';
+
 export class AgentError extends Error {
   constructor(status, message) {
     super(message);
@@ -12,8 +14,7 @@ export const get = (path, options = {}) => ask('GET', path, undefined, options);
 export const post = (path, body = {}) => ask('POST', path, body, { seconds: path.endsWith('/step') ? 35 : 10 });
 export const remove = (path) => ask('DELETE', path, undefined, { seconds: 10 });
 
-export const podPath = (namespace, name, rest = '') =>
-  `v1/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}${rest}`;
+export const podPath = (pod, rest = '') => `v1/pods/${placeOf(pod)}${rest}`;
 
 async function ask(method, path, body, { seconds = 30 } = {}) {
   let response;

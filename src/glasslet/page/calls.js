@@ -1,13 +1,14 @@
 // Calls: what did the code do? Functions for one pod, or of the start, as a tree with the source beside it.
 
 import { AgentError, get, podPath, post } from './agent.js';
-import { $, arrange, empty, foreign, h, icon, say, setAttr, setText } from './dom.js';
-import { podLink } from './router.js';
+import { arrange, empty, finder, foreign, h, icon, say, setAttr, setText } from './dom.js';
+import { placeOf, podLink } from './router.js';
 import { ms } from './words.js';
 
 const AGAIN_MS = 1000;
 const OPEN_DEPTH = 4;
 const ROWS = 2000;
+const SPLIT = 'glasslet.split';
 const WORDS = /(#.*$|"""[^"]*"""|f?"[^"]*"|'[^']*'|\b(?:async|await|def|class|with|try|except|finally|for|while|in|if|elif|else|as|raise|from|import|is|not|and|or|return|yield|None|False|True|self)\b)/;
 
 export function callsView(context, route) {
@@ -18,7 +19,8 @@ class CallsPage {
   constructor(context, path) {
     this.context = context;
     this.start = path.length < 2;
-    [this.namespace, this.name] = path;
+    this.namespace = path[0];
+    this.name = path[1];
     this.title = this.start ? 'Calls of the agent’s start' : `Calls of ${this.namespace}/${this.name}`;
     this.open = new Set();
     this.chosen = -1;
@@ -42,7 +44,7 @@ class CallsPage {
     this.hits = h('span', { 'aria-live': 'polite' });
     this.leastWords = h('span', null, '0 ms');
     const slider = h('input', { type: 'range', min: 0, max: 20, step: 0.5, value: 0, 'aria-label': 'Hide calls shorter than', oninput: (event) => { this.least = Number(event.target.value); setText(this.leastWords, `${this.least} ms`); this.fill(); } });
-    const pod = this.start ? '' : `#calls/${encodeURIComponent(this.namespace)}/${encodeURIComponent(this.name)}`;
+    const pod = this.start ? '' : `#calls/${placeOf(this)}`;
     const which = h('nav.seg', { 'aria-label': 'Which calls' }, !this.start && h('a.btn.small', { href: pod, 'aria-current': 'page' }, 'This pod'), h('a.btn.small', { href: '#calls/start', 'aria-current': this.start ? 'page' : null }, 'Start of the agent'));
     this.body = h('tbody');
     this.rows = new Map();
@@ -50,27 +52,33 @@ class CallsPage {
       h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'call'), h('th.src', { scope: 'col' }, 'where'), h('th.c-cost', { scope: 'col' }, 'CPU, awaited'), h('th.num', { scope: 'col' }, 'took'), h('th.num.c-cpu', { scope: 'col' }, 'CPU'))), this.body);
     this.none = h('div');
     this.trace = h('div.tools', { role: 'group', 'aria-label': 'Trace' });
-    if (!this.start) this.trace.append(...[['for 30 s', { seconds: 30 }], ['until Ready', { seconds: 600, until: 'Ready' }]].map(([words, request]) => h('button.btn.small', { onclick: () => this.begin(request) }, `Trace ${words}`)));
+    if (!this.start) this.trace.append(...[['for 30 s', { seconds: 30 }], ['until Ready', { seconds: 600, until: 'Ready' }], ['next step', { seconds: 300, until: 'step' }]].map(([words, request]) => h('button.btn.small', { onclick: () => this.begin(request) }, `Trace ${words}`)));
     this.codeTitle = h('code');
     this.code = h('div.code', { tabindex: '0', role: 'region', 'aria-label': 'Lines of the source' });
-    this.el = [h('h1.sr', null, foreign(this.title)), h('div.two', null,
+    this.two = h('div.two');
+    this.el = [h('h1.sr', null, foreign(this.title)), this.two];
+    this.two.append(
       h('section.card', { 'aria-labelledby': 't-h' }, h('header', null, h('h2', { id: 't-h' }, this.start ? 'The agent’s start' : ['Calls for ', h('a', { href: podLink(this) }, foreign(`${this.namespace}/${this.name}`))]), this.words, this.trace, this.hotButton),
-        h('div.bar-f', null, h('label.find', null, icon('find'), this.find, h('kbd', null, '/')), this.hits, h('label.range', null, 'hide below', slider, this.leastWords), which),
+        h('div.bar-f', null, finder(this.find, h('kbd', null, '/')), this.hits, h('label.range', null, 'hide below', slider, this.leastWords), which),
         this.none, this.table, h('ul.shares.foot', null, h('li', null, h('span.sw.glasslet'), 'on the CPU'), h('li', null, h('span.sw.runtime'), 'awaited a CRI call'), h('li', null, h('span.sw.waiting'), 'awaited something else'), h('li', null, 'blue name: the hot path'))),
-      h('section.card', { 'aria-labelledby': 's-h' }, h('header', null, h('h2', { id: 's-h' }, this.codeTitle), h('span.hint', null, 'ms per line')), this.code))];
+      splitter(this.two),
+      h('section.card', { 'aria-labelledby': 's-h' }, h('header', null, h('h2', { id: 's-h' }, this.codeTitle), h('span.hint', null, 'ms per line')), this.code));
     this.table.hidden = true;
     setText(this.codeTitle, 'source');
     this.code.append(empty('No call is chosen', 'Its source as the agent runs it comes here.'));
   }
 
   path() {
-    return this.start ? 'v1/agent/calls' : podPath(this.namespace, this.name, '/calls');
+    return this.start ? 'v1/agent/calls' : podPath(this, '/calls');
   }
 
+  /** The next step of a held pod is made here, that of another is waited for. */
   async begin(request) {
     try {
+      this.calls = [];
       this.show(await post(this.path(), request));
       say('Tracing has begun');
+      if (request.until === 'step' && this.context.pod(this.namespace, this.name)?.hold) await post(podPath(this, '/step'));
     } catch (error) {
       this.fail(error);
     }
@@ -184,10 +192,12 @@ class CallsPage {
     const bar = h('svg.cost', { viewBox: '0 0 100 10', preserveAspectRatio: 'none', role: 'img', 'aria-label': `CPU ${ms(call.cpuMs)}, awaited ${ms(call.waitedMs)} ${call.waitedOn}` },
       h('rect.bg', { width: 100, height: 10, rx: 1 }), h('rect', { class: cri ? 'run' : 'aw', width: part(call.took), height: 10 }), h('rect.cpu', { width: part(call.cpuMs), height: 10 }));
     const toggle = call.kids.length ? h('span.tw', { 'aria-hidden': 'true' }, icon('right')) : h('span.tw');
+    // A part of the start that is no function has a name with spaces.
+    const given = name.includes(' ') ? '' : `(${call.arguments})`;
     const end = call.outcome ? ` ✗ ${call.outcome}` : call.endMs == null ? ' …' : call.result ? ` → ${call.result}` : '';
     const tr = h('tr', { 'aria-level': call.depth + 1, onclick: (event) => this.clicked(call, event) },
-      h('td.fn', { role: 'gridcell' }, h('div', { css: { '--d': Math.min(call.depth, 24) } }, toggle, h('span.q', null, owner && h('span.dim', null, `${owner}.`), h('b', null, name)), call.repeated > 1 && h('span.dim', null, `×${call.repeated}`), h('span.a', { title: `(${call.arguments})${end}` }, foreign(`(${call.arguments})${end}`)))),
-      h('td.src', { role: 'gridcell' }, `${call.file}:${call.line}`), h('td.c-cost', { role: 'gridcell' }, bar), h('td.num', { role: 'gridcell' }, ms(call.took)), h('td.num.dim.c-cpu', { role: 'gridcell' }, ms(call.cpuMs)));
+      h('td.fn', { role: 'gridcell' }, h('div', { css: { '--d': Math.min(call.depth, 24) } }, toggle, h('span.q', null, owner && h('span.dim', null, `${owner}.`), h('b', null, name)), call.repeated > 1 && h('span.dim', null, `×${call.repeated}`), h('span.a', { title: given + end }, foreign(given + end)))),
+      h('td.src', { role: 'gridcell' }, `${call.file}:${call.line}`), h('td.c-cost', { role: 'gridcell' }, bar), h('td.num', { role: 'gridcell' }, call.endMs == null ? 'not over' : ms(call.took)), h('td.num.dim.c-cpu', { role: 'gridcell' }, ms(call.cpuMs)));
     tr.call = call;
     tr.toggle = toggle;
     return tr;
@@ -274,6 +284,31 @@ class CallsPage {
       return h('div', { class: [number === call.line && 'on', took > this.total / 3 && 'warm'].filter(Boolean).join(' ') }, h('span.h', null, took ? took.toFixed(1) : ''), h('span.n', null, String(number)), h('span', null, painted(line)));
     }));
   }
+}
+
+/** Between the tree and the source: dragged, or moved by the arrow keys; the page remembers the place. */
+function splitter(two) {
+  const el = h('div.split', { role: 'separator', tabindex: '0', 'aria-orientation': 'vertical', 'aria-label': 'Width of the tree', 'aria-valuemin': 30, 'aria-valuemax': 80 });
+  const set = (part) => {
+    const kept = Math.round(Math.max(30, Math.min(80, part)));
+    two.style.setProperty('--tree', `${kept}fr`);
+    two.style.setProperty('--source', `${100 - kept}fr`);
+    setAttr(el, 'aria-valuenow', kept);
+    localStorage.setItem(SPLIT, String(kept));
+  };
+  set(Number(localStorage.getItem(SPLIT) ?? 64));
+  el.addEventListener('pointerdown', (event) => { el.setPointerCapture(event.pointerId); event.preventDefault(); });
+  el.addEventListener('pointermove', (event) => {
+    const box = two.getBoundingClientRect();
+    if (el.hasPointerCapture(event.pointerId)) set(((event.clientX - box.left) / box.width) * 100);
+  });
+  el.addEventListener('keydown', (event) => {
+    const step = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    set(Number(el.getAttribute('aria-valuenow')) + step);
+  });
+  return el;
 }
 
 function painted(line) {

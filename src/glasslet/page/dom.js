@@ -102,6 +102,26 @@ export function say(text) {
 
 export const isPhone = () => matchMedia('(max-width: 720px)').matches;
 
+const shownBefore = new WeakMap();
+
+/** Whether a part of the page has to be filled again: false if `value` is what it was filled with last. */
+export function isNew(part, value) {
+  const text = JSON.stringify(value);
+  if (shownBefore.get(part) === text) return false;
+  shownBefore.set(part, text);
+  return true;
+}
+
+/** A card with a heading; `hint`: beside it. */
+export const card = (id, title, hint, ...body) => h('section.card', { id, 'aria-labelledby': `${id}-h` }, h('header', null, h('h2', { id: `${id}-h` }, title), hint), ...body);
+
+/** A line that leads to a pod: its state, its name, why it is so, since when. */
+export const line = (href, state, name, why, since) => h('li', null, h('a', { href, 'data-s': state },
+  h('span.state', null, icon(state, state)), h('span.name', null, name), h('span.why', null, foreign(why)), h('span.since', null, since)));
+
+/** A field that looks for words; `more` beside it. */
+export const finder = (input, ...more) => h('label.find', null, icon('find'), input, ...more);
+
 /** A card that says why there is nothing, and what would fill it. */
 export const empty = (title, ...text) => h('div.empty', null, h('b', null, title), ...text);
 

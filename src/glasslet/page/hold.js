@@ -1,9 +1,9 @@
 // A held pod: where, by which break, until when; step, continue, inspect. Held looks the same everywhere.
 
 import { get, podPath, post, refusal } from './agent.js';
-import { copy, empty, foreign, h, icon, say, setAttr } from './dom.js';
+import { copy, empty, finder, foreign, h, icon, isNew, say, setAttr } from './dom.js';
 import { openDialog } from './keys.js';
-import { clock, duration } from './words.js';
+import { age, clock } from './words.js';
 
 const DEPTH = 12;
 
@@ -23,7 +23,7 @@ export class HoldBar {
   }
 
   show(hold) {
-    if (JSON.stringify(hold) === JSON.stringify(this.hold)) return;
+    if (!isNew(this, hold)) return;
     const first = hold && !this.hold;
     this.hold = hold;
     this.el.hidden = !hold && this.passed.hidden;
@@ -36,7 +36,7 @@ export class HoldBar {
   }
 
   tick() {
-    if (this.hold) this.since.textContent = duration((this.pod.context.now() - Date.parse(this.hold.since)) / 1000);
+    if (this.hold) this.since.textContent = age(this.pod.context.now(), this.hold.since);
   }
 
   away(isAway) {
@@ -56,7 +56,7 @@ export class HoldBar {
     if (!this.hold || this.step.disabled) return;
     this.enable(true);
     try {
-      const answer = await post(podPath(this.pod.namespace, this.pod.name, `/${verb}`));
+      const answer = await post(podPath(this.pod, `/${verb}`));
       this.tellPassed(verb, answer);
     } catch (error) {
       this.passed.hidden = false;
@@ -87,9 +87,9 @@ export class HoldBar {
 export async function inspect(pod) {
   const place = h('div.tree-of', null, h('div.bone'));
   const find = h('input', { type: 'text', placeholder: 'Filter by path: .plan.actions', 'aria-label': 'Filter by path' });
-  openDialog('What the agent knows now', h('label.find', null, icon('find'), find), place);
+  openDialog('What the agent knows now', finder(find), place);
   try {
-    const { tree } = await get(podPath(pod.namespace, pod.name, '/inspect'));
+    const { tree } = await get(podPath(pod, '/inspect'));
     const show = () => place.replaceChildren(...leaves(tree, find.value.toLowerCase()));
     find.addEventListener('input', show);
     show();

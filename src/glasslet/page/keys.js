@@ -10,7 +10,7 @@ export function listen({ view, everywhere }) {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if ($('#dialog').open) return;
-    const typing = event.target.matches('input, select, textarea');
+    const typing = $('input:focus, select:focus, textarea:focus') !== null;
     const single = event.key.length === 1;
     if (typing && single) return;
     if (single && !letters) return;
@@ -18,6 +18,7 @@ export function listen({ view, everywhere }) {
   });
 }
 
+/** @type {[string, [string, string][]][]} */
 const HELP = [
   ['Everywhere', [['1 2 3 4', 'Node, Pods, Stations, Calls'], ['/', 'filter or find'], ['!', 'next pod that is not as it should be'], ['?', 'this help'], ['Esc', 'clear, close, back'], ['y', 'copy what the command line says']]],
   ['Pods', [['j k', 'down, up'], ['↵', 'open'], ['f', 'only failing'], ['b c .', 'break…, continue, step'], ['r', 'sort again'], ['e', 'show ended pods']]],

@@ -1,7 +1,7 @@
 // The log of one container: follows, stops when scrolled up, finds; at most 5,000 lines in the page.
 
 import { reason } from './agent.js';
-import { empty, foreign, h, icon, setText } from './dom.js';
+import { empty, foreign, h, icon, isNew, setText } from './dom.js';
 
 const MOST = 5000;
 const TAIL = 300;
@@ -28,9 +28,7 @@ export class Logs {
   /** The containers to choose from; reads the first that has run. */
   offer(containers) {
     const started = containers.filter((one) => one.id);
-    const signature = started.map((one) => `${one.name} ${one.id}`).join();
-    if (signature === this.signature) return;
-    this.signature = signature;
+    if (!isNew(this.which, started.map((one) => [one.name, one.id]))) return;
     const chosen = this.which.value;
     this.which.replaceChildren(...started.map((one) => h('option', { value: one.name }, one.name)));
     const best = started.find((one) => one.name === chosen) ?? started.find((one) => one.kind === 'main') ?? started[0];

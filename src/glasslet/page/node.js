@@ -1,8 +1,8 @@
 // Node: is this node well, and what hurts it?
 
-import { foreign, h, empty, icon, podName, setAttr, setText, shown, bones } from './dom.js';
+import { card, foreign, h, isNew, empty, icon, line, podName, setAttr, setText, shown, bones } from './dom.js';
 import { podLink } from './router.js';
-import { binary, clock, duration, ms } from './words.js';
+import { age, binary, clock, ms } from './words.js';
 
 const BAD = ['failing', 'held', 'waiting'];
 const SHOWN = 12;
@@ -19,7 +19,6 @@ class NodePage {
     this.title = 'Node';
     this.all = false;
     this.seen = {};
-    const card = (id, title, hint, ...body) => h('section.card', { 'aria-labelledby': `${id}-h` }, h('header', null, h('h2', { id: `${id}-h` }, title), hint), ...body);
     this.lead = h('div.lead', null, bones(2));
     this.count = h('span.chip', null, '0');
     this.worst = h('div', null, bones(4));
@@ -58,7 +57,7 @@ class NodePage {
 
   fillVerdict(verdict, agent) {
     const facts = agent ? [['pods', `${agent.desiredPods} wanted, ${agent.runtimePods} in the runtime`], ['agent', `pid ${agent.pid}`], ['version', agent.version], ['runtime', agent.runtime], ['record', agent.record]] : [];
-    const up = agent?.startedAt && h('span', null, 'up ', h('b', { 'data-since': agent.startedAt }, duration((this.context.now() - Date.parse(agent.startedAt)) / 1000)));
+    const up = agent?.startedAt && h('span', null, 'up ', h('b', { 'data-since': agent.startedAt }, age(this.context.now(), agent.startedAt)));
     setAttr(this.lead, 'data-s', verdict.state);
     const findings = (agent?.findings ?? []).slice(0, 5);
     this.lead.replaceChildren(h('span.state', null, icon(verdict.state, verdict.state)), h('div.grow', null, h('h2.big', null, foreign(verdict.sentence)),
@@ -73,9 +72,7 @@ class NodePage {
     const answer = this.context.value('node.troubles');
     if (!answer) return;
     const rows = answer.troubles.filter(({ wrong, verdict }) => wrong || BAD.includes(verdict.state));
-    const signature = JSON.stringify([rows, answer.leftOut, this.all]);
-    if (this.signature === signature) return;
-    this.signature = signature;
+    if (!isNew(this.worst, [rows, answer.leftOut, this.all])) return;
     setText(this.count, String(rows.length + answer.leftOut));
     if (!rows.length) return this.worst.replaceChildren(empty('Everything is as it should be', 'What fails, waits or is held comes here, with its cause.'));
     const some = this.all ? rows : rows.slice(0, SHOWN);
@@ -89,9 +86,9 @@ class NodePage {
     const isPod = subject === 'pod';
     const full = `${verdict.namespace}/${verdict.name}`;
     const sentence = isPod && verdict.sentence.startsWith(`${full} `) ? verdict.sentence.slice(full.length + 1) : verdict.sentence;
-    const since = verdict.since && h('span', { 'data-since': verdict.since }, duration((this.context.now() - Date.parse(verdict.since)) / 1000));
-    const parts = [h('span.state', null, icon(verdict.state, verdict.state)), h('span.name', null, isPod ? podName(verdict) : foreign(verdict.name.split('/').at(-1) || subject)), h('span.why', null, foreign(sentence)), h('span.since', null, since || (isPod ? '' : subject))];
-    return h('li', null, h('a', { href: isPod ? podLink(verdict) : '#node', 'data-s': verdict.state }, parts));
+    const since = verdict.since && h('span', { 'data-since': verdict.since }, age(this.context.now(), verdict.since));
+    const name = isPod ? podName(verdict) : foreign(verdict.name.split('/').at(-1) || subject);
+    return line(isPod ? podLink(verdict) : '#node', verdict.state, name, sentence, since || (isPod ? '' : subject));
   }
 
   fillCalls(calls, agent) {
@@ -120,7 +117,7 @@ class NodePage {
       const took = now - Date.parse(wait.since);
       const [namespace, name] = wait.pod.split('/');
       return h('a.waitrow', { href: podLink({ namespace, name }) }, h('span', null, h('b.k', null, wait.kind.replaceAll('_', ' ')), h('small', null, '  ', foreign(`${wait.on}, ${wait.pod}`))),
-        h('span', null, h('span', { 'data-since': wait.since }, duration(took / 1000)), h('small', null, wait.until ? ` · until ${clock(wait.until)}` : '')),
+        h('span', null, h('span', { 'data-since': wait.since }, age(now, wait.since)), h('small', null, wait.until ? ` · until ${clock(wait.until)}` : '')),
         h('span.bar', { 'aria-hidden': 'true' }, h('i', { class: wait.kind === 'pause' ? 'stripe' : 'hatch', css: { width: `${(took / longest) * 100}%` } })));
     }));
   }

@@ -2,7 +2,7 @@
 
 import { beginSession } from './agent.js';
 import { callsView } from './calls.js';
-import { $, $$, h, icon, isPhone, say, setText } from './dom.js';
+import { $, $$, h, icon, isNew, isPhone, say, setText } from './dom.js';
 import { listen, showHelp } from './keys.js';
 import { Live } from './live.js';
 import { nodeView } from './node.js';
@@ -10,11 +10,11 @@ import { podView } from './pod.js';
 import { podsView } from './pods.js';
 import { VIEWS, go, parse, podLink } from './router.js';
 import { stationsView } from './stations.js';
-import { clock, duration } from './words.js';
+import { age, clock, duration } from './words.js';
 
 const BAD = ['failing', 'held', 'waiting'];
 const MAKERS = { node: nodeView, pods: podsView, pod: podView, stations: stationsView, calls: callsView };
-const STREAMS = { node: () => 'view=node', pod: (path) => `view=pod&pod=${encodeURIComponent(path.join('/'))}` };
+const STREAMS = { node: () => 'view=node', stations: () => 'view=stations', pod: (path) => `view=pod&pod=${encodeURIComponent(path.join('/'))}` };
 
 /** What the views share: the values of the stream, the clock, and whether the agent answers. */
 const context = {
@@ -31,6 +31,7 @@ let shown = null;
 let route = parse(location.hash);
 let lastPid = 0;
 let returnTo = '';
+let bannerTimer = 0;
 
 function frame() {
   const facts = context.value('page');
@@ -46,9 +47,7 @@ function frame() {
   }
   setText($('.tabs .n'), context.ready() ? String(alive) : '');
   const counts = BAD.map((state) => [state, rows.filter((row) => row.state === state).length]).filter(([, count]) => count);
-  const signature = counts.join();
-  if ($('.trouble').dataset.counts !== signature) {
-    $('.trouble').dataset.counts = signature;
+  if (isNew(frame, counts)) {
     $('.trouble').replaceChildren(...counts.map(([state, count]) =>
       h('a.chip', { 'data-s': state, href: `#pods?state=${state}`, title: `${count} ${state}` }, icon(state), `${count} `, h('span.w', null, state))));
   }
@@ -61,7 +60,7 @@ function show() {
   const stream = STREAMS[route.view]?.(route.path) ?? 'view=pods';
   const before = context.live.query;
   context.live.open(stream);
-  if (before !== stream) for (const key of [...context.live.values.keys()]) if (/^(pod|node)\./.test(key)) context.live.values.delete(key);
+  if (before !== stream) for (const key of [...context.live.values.keys()]) if (/^(pod|node|stations)\./.test(key)) context.live.values.delete(key);
   shown = MAKERS[route.view](context, route);
   $('#main').replaceChildren(...[shown.el].flat());
   shown.update?.(null);
@@ -84,17 +83,13 @@ function changed(changes) {
   title();
 }
 
-function banner(text, kind, detail = '', action = null) {
+function banner(text, kind, detail = '') {
   const el = $('.away');
   el.hidden = false;
   el.dataset.s = kind;
-  const signature = `${text} ${detail}`;
-  if (el.dataset.text !== signature) {
-    el.dataset.text = signature;
-    el.replaceChildren(icon(kind), h('b', null, text), h('span', null, detail), action ?? '');
-  }
-  clearTimeout(banner.timer);
-  if (kind === 'fine') banner.timer = setTimeout(() => { el.hidden = true; }, 8000);
+  if (isNew(el, [text, detail])) el.replaceChildren(icon(kind), h('b', null, text), h('span', null, detail));
+  clearTimeout(bannerTimer);
+  if (kind === 'fine') bannerTimer = setTimeout(() => { el.hidden = true; }, 8000);
 }
 
 function stood({ ok, since, pause, status, text, wasAway }) {
@@ -131,7 +126,7 @@ function stood({ ok, since, pause, status, text, wasAway }) {
 function tick() {
   if (document.hidden || context.away) return;
   const now = context.now();
-  for (const el of $$('[data-since]')) setText(el, duration((now - Date.parse(el.dataset.since)) / 1000));
+  for (const el of $$('[data-since]')) setText(el, age(now, el.dataset.since));
   shown?.tick?.(now);
 }
 

@@ -1,13 +1,12 @@
 // One pod: why is it so, where did the time go, what was decided? One long page, no tabs.
 
-import { get, podPath, rights } from './agent.js';
-import { $, $$, Keyed, arrange, bones, copy, empty, foreign, h, icon, podName, say, setAttr, setText, shown } from './dom.js';
+import { $, $$, Keyed, bones, card, copy, empty, foreign, h, icon, isNew, podName, say, setAttr, shown } from './dom.js';
 import { HoldBar } from './hold.js';
 import { Logs } from './logs.js';
 import { fillProbes } from './probes.js';
 import { go, podLink } from './router.js';
 import { Waterfall } from './waterfall.js';
-import { clock, dateTime, duration, ms } from './words.js';
+import { age, clock, dateTime, ms } from './words.js';
 
 const SECTIONS = [['why', 'Why'], ['way', 'Its way'], ['containers', 'Containers'], ['probes', 'Probes'], ['decisions', 'Decisions'], ['events', 'Events'], ['logs', 'Logs']];
 const EVENT_ICONS = { station: 'fine', wait: 'waiting', decision: 'next', observed: 'starting', finding: 'failing', gap: 'ended' };
@@ -31,11 +30,11 @@ class PodPage {
     this.allDecisions = false;
     this.kind = '';
     this.kept = new Map();
+    this.rowOf = new WeakMap();
     this.build();
   }
 
   build() {
-    const card = (id, title, hint, ...body) => h('section.card', { id, 'aria-labelledby': `${id}-h` }, h('header', null, h('h2', { id: `${id}-h` }, title), hint), ...body);
     this.chip = h('span');
     this.crumb = h('div.crumb', null, h('a', { href: '#pods' }, 'Pods'), h('span', null, '/'), h('h1', null, podName(this)), this.chip,
       h('div.move', null, h('a.btn.small', { id: 'before', href: '#pods', 'aria-label': 'Previous pod' }, h('kbd', null, '[')), h('a.btn.small', { id: 'after', href: '#pods', 'aria-label': 'Next pod' }, h('kbd', null, ']')), h('a.btn.small', { href: this.breakLink() }, icon('held'), 'Break…', h('kbd', null, 'b'))));
@@ -44,7 +43,7 @@ class PodPage {
     this.verdict = h('section.card.verdict.c8', { id: 'why', 'aria-label': 'Verdict' }, this.say, this.hold.el);
     this.facts = h('section.card.c4', { 'aria-label': 'Facts' }, bones(6));
     this.jump = h('nav.jump', { 'aria-label': 'On this page' }, SECTIONS.map(([id, text]) => h('a', { href: location.hash, onclick: (event) => { event.preventDefault(); this.jumpTo(id); } }, text)));
-    this.waterfall = new Waterfall(this.context, () => this);
+    this.waterfall = new Waterfall(this.context, () => this, (row) => this.markDecisions(row));
     this.containers = h('tbody');
     this.containerRows = new Keyed(this.containers, { make: () => h('tr'), update: (tr, row) => this.fillContainer(tr, row) });
     this.probes = h('div');
@@ -129,7 +128,7 @@ class PodPage {
     const next = verdict.nextStep && this.nextStep(verdict.nextStep);
     this.say.replaceChildren(
       h('div.say', null, icon(verdict.state, verdict.state), h('p', null, foreign(verdict.sentence))),
-      h('p.since', null, verdict.since ? [`since ${clock(verdict.since)} (`, h('span', { 'data-since': verdict.since }, duration((this.context.now() - Date.parse(verdict.since)) / 1000)), ')'] : '', ' ', h('span.rule', { title: `rule ${verdict.rule}: glasslet why --explain ${verdict.rule}` }, verdict.rule)),
+      h('p.since', null, verdict.since ? [`since ${clock(verdict.since)} (`, h('span', { 'data-since': verdict.since }, age(this.context.now(), verdict.since)), ')'] : '', ' ', h('span.rule', { title: `rule ${verdict.rule}: glasslet why --explain ${verdict.rule}` }, verdict.rule)),
       h('dl.evid', null, verdict.evidence.map(({ label, text }, i) => [h('dt', null, label), h('dd', { class: i === 0 ? 'strong' : '' }, foreign(text))]), verdict.rest && [h('dt', null, 'the rest'), h('dd', null, foreign(verdict.rest))]),
       next ?? '');
   }
@@ -154,8 +153,7 @@ class PodPage {
   }
 
   fillContainer(tr, row) {
-    if (tr.row_ && JSON.stringify(tr.row_) === JSON.stringify(row)) return;
-    tr.row_ = row;
+    if (!isNew(tr, row)) return;
     const state = row.state === 'running' ? (row.ready ? 'fine' : 'starting') : row.state === 'terminated' ? (row.exitCode ? 'failing' : 'ended') : /BackOff|Err/.test(row.reason) ? 'failing' : 'waiting';
     const words = [row.state, row.reason && `: ${row.reason}`, row.exitCode != null && `, exit ${row.exitCode}`, row.lastExitCode != null && `; last run: exit ${row.lastExitCode} ${row.lastReason}`].filter(Boolean).join('');
     setAttr(tr, 'data-s', state);
@@ -182,8 +180,17 @@ class PodPage {
     const inputs = row.inputs ?? [];
     const tail = ` (${inputs.map(({ name, value }) => `${name}=${value}`).join(', ')})`;
     const what = row.text.endsWith(tail) ? row.text.slice(0, -tail.length) : row.text;
-    return h('div.dec', null, h('time', { datetime: row.at, title: dateTime(row.at) }, clock(row.at)), h('div.what', null, foreign(row.container ? `${row.container}: ${what}` : what)),
+    const at = () => this.waterfall.model?.rows.length ? this.waterfall.rowAfter(row.at, row.container) : -1;
+    const point = () => { if (at() >= 0) this.waterfall.pick(at(), -1, false); };
+    const el = h('div.dec', { tabindex: '0', onpointerenter: point, onfocus: point }, h('time', { datetime: row.at, title: dateTime(row.at) }, clock(row.at)), h('div.what', null, foreign(row.container ? `${row.container}: ${what}` : what)),
       h('div.in', null, inputs.map(({ name, value, tipped }) => h('span.arg', { class: tipped ? 'key' : '' }, h('span', null, foreign(name.replaceAll('_', ' '))), h('code', null, foreign(value))))));
+    this.rowOf.set(el, at);
+    return el;
+  }
+
+  /** The decisions that led to a row of the waterfall. */
+  markDecisions(row) {
+    for (const el of this.decisions.children) el.classList.toggle('on', this.rowOf.get(el)?.() === row);
   }
 
   fillEvents() {

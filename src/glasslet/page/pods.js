@@ -1,12 +1,13 @@
 // Pods: what does each do now? A plain table: cells change in place, rows move only when no reader is in it.
 
 import { get, podPath, post, refusal } from './agent.js';
-import { $, $$, Keyed, bones, empty, foreign, h, icon, podName, say, setAttr, setText, shown } from './dom.js';
+import { $, Keyed, bones, empty, finder, foreign, h, icon, isNew, podName, say, setAttr, setText, shown } from './dom.js';
 import { go, note, podLink } from './router.js';
-import { bytes, duration, ms } from './words.js';
+import { age, bytes, ms } from './words.js';
 
 const STATES = ['failing', 'held', 'waiting', 'stopping', 'starting', 'fine'];
 const BADNESS = ['failing', 'held', 'waiting', 'stopping', 'starting', 'fine', 'ended'];
+/** @type {[string, string, string, (pod: any) => any][]} */
 const COLUMNS = [
   ['state', '', 'st', (p) => BADNESS.indexOf(p.state)],
   ['name', 'Pod', 'name', (p) => `${p.namespace}/${p.name}`],
@@ -54,7 +55,7 @@ class PodsTable {
     this.table = h('table', null, h('caption.sr', null, 'Pods of this node'), h('thead', null, this.head), this.body, this.group);
     this.none = h('div', { hidden: true });
     this.el = [h('h1.sr', null, 'Pods'), h('section.card.pods', { 'aria-label': 'Pods' },
-      h('div.bar-f', null, h('label.find', null, icon('find'), this.input, h('kbd', null, '/')), this.chips, this.moved),
+      h('div.bar-f', null, finder(this.input, h('kbd', null, '/')), this.chips, this.moved),
       this.table, this.none,
       h('div.foot', null, this.count, h('span.keys', null, ['j k move', '↵ open', 'b break', 'c continue', 'e ended'].map((hint) => { const words = hint.split(' '); const what = words.pop(); return [words.map((key) => h('kbd', null, key)), ` ${what} `]; })), h('span.end', null, 'Rows keep their place while the pointer or the focus is in the table')))];
     for (const kind of ['pointermove', 'focusin', 'keydown']) this.table.addEventListener(kind, () => { this.busyAt = Date.now(); });
@@ -97,7 +98,7 @@ class PodsTable {
       const text = `${pod.namespace}/${pod.name} ${pod.state} ${pod.now} ${pod.station} ${pod.images?.join(' ')}`.toLowerCase();
       return words.every((word) => text.includes(word));
     };
-    const key = COLUMNS.find(([id]) => id === this.sort)?.[3] ?? COLUMNS[1][3];
+    const key = (COLUMNS.find(([id]) => id === this.sort) ?? COLUMNS[1])[3];
     const rows = this.context.pods().filter(fits).map((pod) => [key(pod), `${pod.namespace}/${pod.name} ${pod.uid}`, pod]);
     const turn = this.down ? -1 : 1;
     rows.sort(([a, x], [b, y]) => (a < b ? -turn : a > b ? turn : x < y ? -1 : x > y ? 1 : 0));
@@ -151,9 +152,7 @@ class PodsTable {
   showFrame(count) {
     const rows = this.context.pods();
     const counts = STATES.map((state) => [state, rows.filter((pod) => pod.state === state).length]);
-    const signature = `${counts} ${this.state}`;
-    if (this.signature !== signature) {
-      this.signature = signature;
+    if (isNew(this.chips, [counts, this.state])) {
       this.chips.replaceChildren(...counts.map(([state, many]) => h('button', { 'data-s': state, 'aria-pressed': String(this.state === state), onclick: () => this.choose(state) }, icon(state), `${many} ${state}`)));
     }
     setText(this.count, `${count} of ${rows.length} pods`);
@@ -171,7 +170,6 @@ class PodsTable {
 
   choose(state) {
     this.state = this.state === state ? '' : state;
-    this.signature = '';
     this.changedFilter();
   }
 
@@ -203,7 +201,7 @@ class PodsTable {
     if (old.start !== pod.start || old.state !== pod.state) tr.cells_.start.replaceChildren(startBar(pod));
     if (pod.since) tr.since.dataset.since = pod.since;
     else delete tr.since.dataset.since;
-    setText(tr.since, pod.since ? duration((this.context.now() - Date.parse(pod.since)) / 1000) : '');
+    setText(tr.since, pod.since ? age(this.context.now(), pod.since) : '');
   }
 
   fillNow(tr, pod) {
@@ -269,7 +267,7 @@ class PodsTable {
     else if (key === 'b') { const pod = this.pod(); go(`stations?pod=${pod ? encodeURIComponent(`${pod.namespace}/${pod.name}`) : ''}`); }
     else if (key === 'c') this.act('continue');
     else if (key === '.') this.act('step');
-    else if (key === 'Escape' && (this.text || this.state)) { this.text = this.input.value = this.state = ''; this.signature = ''; this.changedFilter(); }
+    else if (key === 'Escape' && (this.text || this.state)) { this.text = this.input.value = this.state = ''; this.changedFilter(); }
     else return false;
     return true;
   }
@@ -283,7 +281,7 @@ class PodsTable {
     if (!pod?.hold) return say('This pod is not held');
     const why = await refusal();
     if (why) return say(why);
-    await post(podPath(pod.namespace, pod.name, `/${verb}`)).then(() => say(`${verb}: ${pod.name}`), (error) => say(error.message));
+    await post(podPath(pod, `/${verb}`)).then(() => say(`${verb}: ${pod.name}`), (error) => say(error.message));
   }
 
   async toggleEnded() {
@@ -307,7 +305,7 @@ class PodsTable {
 
   endedRow(pod) {
     const now = h('span.tx', null, '…');
-    get(podPath(pod.namespace, pod.name, '/why')).then((why) => now.replaceChildren(...foreign(why.sentence)), () => now.replaceChildren('–'));
+    get(podPath(pod, '/why')).then((why) => now.replaceChildren(...foreign(why.sentence)), () => now.replaceChildren('–'));
     return h('tr', { 'data-s': 'ended' }, h('td.st', null, icon('ended', 'ended')), h('td.name', null, h('a', { href: podLink(pod) }, podName(pod))), h('td.num.c-ready'), h('td.num.c-rst'), h('td.now', null, now), h('td.num.c-start'), h('td.num.c-since'));
   }
 }

@@ -18,7 +18,9 @@ function decoded(part) {
   }
 }
 
-export const podLink = (pod) => `#pod/${encodeURIComponent(pod.namespace)}/${encodeURIComponent(pod.name)}`;
+/** namespace/name for an address. */
+export const placeOf = (pod) => `${encodeURIComponent(pod.namespace)}/${encodeURIComponent(pod.name)}`;
+export const podLink = (pod) => `#pod/${placeOf(pod)}`;
 
 export function go(fragment) {
   location.hash = fragment;

@@ -1,11 +1,12 @@
 // Stations: where do pods stand, and where do I stop one? A live map of the way, with a form for breaks.
 
 import { AgentError, get, post, refusal, remove } from './agent.js';
-import { empty, foreign, h, icon, podName, say, setAttr, setText } from './dom.js';
+import { empty, foreign, h, icon, isNew, line, podName, say, setAttr, setText } from './dom.js';
 import { podLink } from './router.js';
-import { clock, duration } from './words.js';
+import { clock, duration, ms } from './words.js';
 
 /* name, column, row, what a pod can wait for there */
+/** @type {[string, number, number, string][]} */
 const STATIONS = [
   ['seen', 1, 1, 'API watch, file, http'], ['merged', 2, 1, ''], ['admitted', 3, 1, 'device plugins'], ['woken', 4, 1, 'the step before, back-off'], ['planned', 5, 1, ''],
   ['cgroup', 1, 2, 'systemd'], ['volumes', 2, 2, 'attach, CSI, objects'], ['sandbox', 3, 2, 'CRI, CNI'], ['image', 4, 2, 'queue, bytes, back-off'], ['init', 5, 2, 'exits, startup probes'], ['created', 6, 2, 'CRI'], ['started', 7, 2, 'CRI, postStart'], ['probes', 8, 2, 'schedule, threshold'], ['status', 9, 2, 'API call'],
@@ -54,10 +55,11 @@ class StationsPage {
     this.observer.disconnect();
   }
 
-  card([name, column, row]) {
+  card(station) {
+    const [name, column, row] = station;
     const parts = { mark: h('span'), count: h('span'), more: h('span.sr'), dots: h('span.dots'), p: h('span.p') };
     const el = h('button.stn', { css: { 'grid-column': column, 'grid-row': row }, onclick: () => this.choose(name) }, h('span.nm', null, name, parts.mark), h('span.ct', null, parts.count, parts.more), parts.dots, parts.p);
-    this.cards.set(name, { el, ...parts, shown: '' });
+    this.cards.set(name, { el, ...parts });
     return el;
   }
 
@@ -74,35 +76,33 @@ class StationsPage {
     const held = pods.filter((pod) => pod.hold).length;
     setText(this.summary, `${pods.length} pods, ${pods.length - resting} on their way${held ? `, ${held} held` : ''}`);
     setText(this.rest.querySelector('.ct'), String(resting));
-    for (const [name, , , waits] of STATIONS) this.fillCard(name, pods.filter((pod) => pod.station === name), waits);
+    const times = this.context.value('stations.times')?.times ?? [];
+    for (const [name, , , waits] of STATIONS) this.fillCard(name, pods.filter((pod) => pod.station === name), waits, times.find((one) => one.station === name));
     this.fillHere(pods.filter((pod) => pod.station === this.at));
     setText(this.form.querySelector('#br-h'), `Break at ${this.form.elements.at.value}`);
     requestAnimationFrame(() => this.wire());
   }
 
-  fillCard(name, here, waits) {
+  fillCard(name, here, waits, time) {
     const card = this.cards.get(name);
     const breaks = this.breaks.filter((one) => one.at === name);
     setAttr(card.el, 'aria-pressed', String(name === this.at));
-    const signature = JSON.stringify([here.map((pod) => [pod.uid, pod.state]), breaks.map((one) => one.number)]);
-    if (card.shown === signature) return;
-    card.shown = signature;
+    if (!isNew(card, [here.map((pod) => [pod.uid, pod.state]), breaks.map((one) => one.number), time])) return;
     card.el.classList.toggle('brk', breaks.length > 0);
     card.mark.replaceChildren(breaks.length ? icon('held') : '');
     setText(card.count, String(here.length));
     card.count.parentElement.classList.toggle('zero', !here.length);
     setText(card.more, `${here.length === 1 ? ' pod' : ' pods'}${breaks.length ? `; break ${breaks.map((one) => one.number).join(', ')} stands here` : ''}`);
     card.dots.replaceChildren(...here.slice(0, MARKS).map(dot), here.length > MARKS ? `+${here.length - MARKS}` : '');
-    setText(card.p, waits);
+    setText(card.p, time ? `p50 ${ms(time.p50Ms)}` : waits);
+    setAttr(card.p, 'title', time && `${time.count} passed`);
   }
 
   fillHere(here) {
     const waits = STATIONS.find(([name]) => name === this.at)?.[3] ?? '';
-    const signature = JSON.stringify([this.at, here.map((pod) => [pod.uid, pod.state, pod.now])]);
-    if (this.shownHere === signature) return;
-    this.shownHere = signature;
+    if (!isNew(this.here, [this.at, here.map((pod) => [pod.uid, pod.state, pod.now])])) return;
     this.here.replaceChildren(h('header', null, h('h2', { id: 'at-h' }, `Stands at ${this.at}`), h('span.chip', null, String(here.length))), h('p.fine-print', null, waits ? `What it can wait for: ${waits}.` : 'It waits for nothing.'),
-      here.length ? h('ul.worst', null, here.map((pod) => h('li', null, h('a', { href: podLink(pod), 'data-s': pod.state }, h('span.state', null, icon(pod.state, pod.state)), h('span.name', null, podName(pod)), h('span.why', null, foreign(pod.now)), h('span.since', pod.since ? { 'data-since': pod.since } : null))))) : empty('No pod stands here', 'Most stations take milliseconds. A break holds the next pod that comes.'));
+      here.length ? h('ul.worst', null, here.map((pod) => line(podLink(pod), pod.state, podName(pod), pod.now, pod.since && h('span', { 'data-since': pod.since })))) : empty('No pod stands here', 'Most stations take milliseconds. A break holds the next pod that comes.'));
   }
 
   makeForm(pod) {
@@ -165,9 +165,7 @@ class StationsPage {
   }
 
   fillBreaks() {
-    const signature = JSON.stringify([this.breaks, this.problem]);
-    if (this.shownBreaks === signature) return;
-    this.shownBreaks = signature;
+    if (!isNew(this.list, [this.breaks, this.problem])) return;
     if (!this.breaks.length) return this.list.replaceChildren(empty(this.problem || 'No break is set', this.problem ? '' : 'The form above sets one; glasslet break does the same.'));
     this.list.replaceChildren(h('ul.breaks', null, this.breaks.map((row) => {
       const fits = [row.pod || 'all pods', row.namespace && `in ${row.namespace}`, row.selector, row.container && `container ${row.container}`, row.when && `when ${row.when}`].filter(Boolean).join(', ');

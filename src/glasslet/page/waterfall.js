@@ -1,14 +1,18 @@
 // One pod's way as a waterfall: canvas and ledger, labels as a listbox, zoom, selection, hover card, and a table.
 
-import { $, $$, arrange, foreign, h, icon, isPhone, say, setAttr, setText, shown } from './dom.js';
+import { $, $$, arrange, foreign, h, icon, isNew, isPhone, say, setAttr, setText, shown } from './dom.js';
 import { openDialog } from './keys.js';
+import { placeOf } from './router.js';
 import { Folding, NAMES, PARTIES, modelOf, tally } from './ways.js';
 import { OVERVIEW, Painter, metrics } from './wayspaint.js';
 import { clock, ms, percent } from './words.js';
 
+const SLACK_MS = 1;
+
 export class Waterfall {
-  /** `pod()`: {namespace, name} for links. */
-  constructor(context, pod) {
+  /** `pod()`: {namespace, name} for links. `onpick(row)`: a row was chosen. */
+  constructor(context, pod, onpick) {
+    this.onpick = onpick;
     this.context = context;
     this.pod = pod;
     this.trace = null;
@@ -17,6 +21,7 @@ export class Waterfall {
     this.cross = null;
     this.folded = true;
     this.dimmed = '';
+    this.fingers = new Map();
     this.build();
   }
 
@@ -82,7 +87,7 @@ export class Waterfall {
     setText(this.total, this.model.live ? `${seen}, under way for ${ms(this.model.end)}` : `${seen} → ${trace.milestone} ${clock(trace.end, { millis: true })}, ${ms(this.model.end)}`);
     if (fresh) this.fillLabels();
     this.fillShares();
-    this.layout(fresh);
+    this.layout();
   }
 
   fillLabels() {
@@ -110,16 +115,13 @@ export class Waterfall {
 
   fillShares() {
     const { sums, end } = this.model;
-    const signature = JSON.stringify([sums, end, this.dimmed].map((v) => (typeof v === 'number' ? Math.round(v / 100) : v)));
-    if (this.shares.dataset.of === signature) return;
-    this.shares.dataset.of = signature;
+    if (!isNew(this.shares, [sums, Math.round(end / 100), this.dimmed])) return;
     this.shares.replaceChildren(...PARTIES.filter((who) => sums[who] > 0).map((who) => h('li', null,
       h('button', { 'aria-pressed': String(this.dimmed === who), title: 'Shows only this in the ledger', onclick: () => this.dim(who) }, h('span.sw', { class: who }), NAMES[who], ' ', h('b', null, ms(sums[who])), ' ', h('span.pc', null, percent(sums[who] / end))))));
   }
 
   dim(who) {
     this.dimmed = this.dimmed === who ? '' : who;
-    this.shares.dataset.of = '';
     this.fillShares();
     this.paintOverview();
   }
@@ -273,8 +275,17 @@ export class Waterfall {
     inside.length ? h('ul', null, inside.slice(0, 5).map((one) => h('li', null, h('span.sw', { class: one.party }), h('span', null, foreign(one.what)), h('span', null, ms(one.to - one.from))))) : '');
   }
 
+  /** The row of what was decided: the first to begin then or later, of that container if it has one. */
+  rowAfter(at, container) {
+    const t = Date.parse(at) - this.model.start - SLACK_MS;
+    const begins = (row) => Math.min(...row.spans.map(([a]) => a).filter((a) => a >= t));
+    const fits = this.model.rows.filter((row) => !row.away && (!container || row.container === container) && begins(row) < Infinity);
+    return this.model.rows.indexOf(fits.sort((one, other) => begins(one) - begins(other))[0]);
+  }
+
   pick(row, part, focus = true) {
     this.chosen = { row, part };
+    this.onpick(row);
     $$('button', this.labels).forEach((button, i) => {
       setAttr(button, 'aria-selected', String(i === row));
       setAttr(button, 'tabindex', i === row ? '0' : '-1');
@@ -297,15 +308,12 @@ export class Waterfall {
       return;
     }
     const part = row.parts[this.chosen.part];
-    const { namespace, name } = this.pod();
-    const place = `${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+    const place = placeOf(this.pod());
     const busy = row.spans.reduce((sum, [a, b]) => sum + b - a, 0);
     const words = part
       ? `${ms(part.to - part.from)}, from +${ms(part.from)}${part.outcome ? `, ${part.outcome}` : ''}`
       : row.later ? 'not reached yet' : `${ms(busy)}${row.spans.length > 1 ? ` in ${row.spans.length} stretches` : ''}${row.parts.length ? `, ${row.parts.length} calls and waits in it` : ''}`;
-    const signature = `${words} ${this.chosen.row} ${this.chosen.part} ${row.name}`;
-    if (this.note.dataset.of === signature) return;
-    this.note.dataset.of = signature;
+    if (!isNew(this.note, [words, this.chosen, row.name])) return;
     this.note.replaceChildren(h('b', null, foreign(part ? part.what : row.container ? `${row.container}, ${row.name}` : row.name)), h('span', null, words),
       h('span.end', null, h('a.btn.small', { href: `#stations?at=${encodeURIComponent(row.name)}&pod=${place}` }, icon('held'), 'Break here'), h('a.btn.small', { href: `#calls/${place}` }, icon('calls'), 'Calls in it')));
   }
@@ -330,7 +338,7 @@ export class Waterfall {
       if (Math.abs(x - x0) <= 3) return;
       moved = true;
       this.range = [this.at(Math.min(x, x0)), this.at(Math.max(x, x0))].map((t) => Math.max(0, Math.min(this.model.end, t)));
-      this.note.dataset.of = '';
+      isNew(this.note, this.range);
       $('.tip').hidden = true;
       this.paint();
       this.describe();
@@ -352,7 +360,6 @@ export class Waterfall {
 
   /** One finger scrolls the page and taps; two zoom. */
   touch(event, x0, y0) {
-    this.fingers ??= new Map();
     this.fingers.set(event.pointerId, x0);
     const box = this.lane.getBoundingClientRect();
     const spread = () => { const xs = [...this.fingers.values()]; return Math.max(20, Math.abs(xs[0] - xs[1])); };

@@ -1,6 +1,6 @@
 // Paints the waterfall: the axis, folds, bars in their owners' colours, calls and waits, labels.
 
-import { isPhone } from './dom.js';
+import { h, isPhone } from './dom.js';
 import { duration, ms } from './words.js';
 
 const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 6e4, 12e4, 3e5, 6e5, 12e5, 36e5];
@@ -21,11 +21,14 @@ export class Painter {
   }
 
   recolour() {
-    const style = getComputedStyle(document.documentElement);
-    const value = (name) => style.getPropertyValue(`--${name}`).trim();
-    this.c = Object.fromEntries(['line', 'line-2', 'edge', 'ink', 'ink-2', 'ink-3', 'surface', 'chosen', 'fail', 'fine', 'accent', 'sunk', 'sans'].map((name) => [name, value(name)]));
+    // A token has both themes' colours: only as the colour of an element is it one of them.
+    const probe = document.body.appendChild(h('i', { hidden: true, css: { 'forced-color-adjust': 'none' } }));
+    const value = (name) => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
+    this.sans = getComputedStyle(document.body).fontFamily;
+    this.c = Object.fromEntries(['line', 'line-2', 'edge', 'ink', 'ink-2', 'ink-3', 'surface', 'chosen', 'fail', 'fine', 'accent', 'sunk'].map((name) => [name, value(name)]));
     this.party = { runtime: value('p-runtime'), api: value('p-api'), pod: value('p-pod'), waiting: value('p-wait'), glasslet: value('p-glasslet'), held: value('p-held'), unnamed: value('p-unnamed'), away: value('edge') };
     const tints = { waiting: value('p-wait-t'), held: value('p-held-t') };
+    probe.remove();
     this.patterns = {
       waiting: this.pattern(6, (g, n) => lines(g, n, tints.waiting, this.party.waiting, 1.2, -1)),
       held: this.pattern(12, (g, n) => lines(g, n, tints.held, this.party.held, 4.2, 1)),
@@ -50,7 +53,7 @@ export class Painter {
   }
 
   font(weight) {
-    this.g.font = `${weight} 11px ${this.c.sans}`;
+    this.g.font = `${weight} 11px ${this.sans}`;
   }
 
   /** `scene`: model, folding, view [u0, u1], width, chosen, range, cross. Culled to the window; bars below a pixel merge. */

@@ -1,5 +1,6 @@
 // Durations, times, sizes and commands in words: the same as the command line's (glasslet.answers.words).
 
+/** @type {[string, number, string, number, number][]} */
 const UNITS = [['min', 60, 's', 1, 60], ['h', 3600, 'min', 60, 24], ['d', 86400, 'h', 3600, 1e9]];
 
 /** 280 ms, 1.5 s, 41 s, 4 min 12 s, 2 h 5 min, 3 d 4 h; negative counts as 0. */
@@ -33,6 +34,9 @@ function even(value) {
   return low % 2 ? low + 1 : low;
 }
 
+/** How long ago a time was, for `data-since`. */
+export const age = (now, since) => duration((now - Date.parse(since)) / 1000);
+
 /** The time of day in UTC, as the agent's sentences have it. */
 export function clock(time, { millis = false } = {}) {
   if (!time) return '';
@@ -43,17 +47,17 @@ export function clock(time, { millis = false } = {}) {
 export const dateTime = (time) => (time ? `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC` : '');
 
 /** 512 B, 31 MB, 1.28 GB: decimal, as registries count. */
-export function bytes(value) {
-  for (const [unit, size] of [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]])
-    if (value >= size) return `${(value / size).toFixed(value / size < 10 ? 2 : 0)} ${unit}`;
-  return `${Math.round(value)} B`;
-}
+export const bytes = (value) => sized(value, ['GB', 'MB', 'kB'], 1000, 10, 2);
 
 /** 2.9 GiB: binary, as memory and disks are configured. */
-export function binary(value) {
-  for (const [unit, size] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
-    if (value >= size) return `${(value / size).toFixed(value / size < 100 ? 1 : 0)} ${unit}`;
-  return `${Math.round(value)} B`;
+export const binary = (value) => sized(value, ['GiB', 'MiB', 'KiB'], 1024, 100, 1);
+
+/** With `digits` after the point below `few`. */
+function sized(value, units, base, few, digits) {
+  const power = [3, 2, 1].find((one) => value >= base ** one);
+  if (!power) return `${Math.round(value)} B`;
+  const count = value / base ** power;
+  return `${count.toFixed(count < few ? digits : 0)} ${units[3 - power]}`;
 }
 
 export const percent = (part) => (part > 0 && part < 0.001 ? '<0.1 %' : `${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`);

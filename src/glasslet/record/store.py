@@ -218,6 +218,15 @@ class Record:
         events = reversed(log.events()) if log is not None else ()
         return next((event.end for event in events if isinstance(event, StationSpan)), None)
 
+    def passing_times(self) -> dict[str, list[float]]:
+        """Seconds that pods spent at each station that they passed, of those events that are in memory."""
+        found: dict[str, list[float]] = {}
+        for log in self._logs.values():
+            for event in log.events() if log.pod is not None else ():
+                if isinstance(event, StationSpan) and event.outcome == OK:
+                    found.setdefault(event.station, []).append(event.end - event.start)
+        return found
+
     def waited_on(self, task: asyncio.Task[object] | None) -> str:
         """The innermost open wait of this task, "" if it has none."""
         return next((wait.on for wait in reversed(self.live.values()) if wait.task is task), "")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from msgspec import to_builtins
 
 from glasslet.answers.agent import WaitsAnswer
-from glasslet.answers.live import CallsAtWork, PageFacts, PressureAnswer
+from glasslet.answers.live import CallsAtWork, PageFacts, PressureAnswer, StationTime, StationTimes
 from glasslet.answers.wire import ErrorAnswer, WireMessage
 from glasslet.glass.handlers import GlassHandlers
 from glasslet.glass.page.call_times import CallWindow
@@ -25,6 +26,7 @@ _POD_SECONDS = 2.0
 """Between two readings of a pod about which nothing was recorded: its probes, and durations in its texts."""
 _TROUBLE_SECONDS = 0.1
 """Between two readings of the troubles of a node, for each trouble that there was."""
+_STATION_SECONDS = 5.0
 _WAITS_SHOWN = 40
 
 
@@ -52,12 +54,14 @@ class LiveViews:
         name = query.get("view", "pods")
         if name == "pods":
             return name, PodsView(self._parts, self._pods)
+        if name == "stations":
+            return name, StationsView(self._parts, self._pods)
         if name == "node":
             return name, NodeView(self._parts, self._pods, self._calls)
         pod = query.get("pod", "")
         if name == "pod" and pod:
             return f"pod {pod}", PodPageView(self._parts, self._pods, pod)
-        allowed = "pods, node, or pod with pod=NAMESPACE/NAME"
+        allowed = "pods, node, stations, or pod with pod=NAMESPACE/NAME"
         raise RequestRefused(400, ErrorAnswer(error="no such view", field="view", value=name[:100], allowed=allowed))
 
 
@@ -81,6 +85,34 @@ class PodsView:
             started_at=agent.started_at,
         )
         return {**await self._pods.read(), "page": _plain(facts)}
+
+
+class StationsView(PodsView):
+    """The map of stations: where pods stand, and how long passing each takes."""
+
+    def __init__(self, parts: LiveParts, pods: LivePods) -> None:
+        super().__init__(parts, pods)
+        self._read_at: float | None = None
+        self._times: Values = {}
+
+    async def read(self) -> Values:
+        """The pods, and every five seconds the times."""
+        now = self._parts.record.now()
+        if self._read_at is None or now - self._read_at >= _STATION_SECONDS:
+            self._read_at = now
+            self._times = {"stations.times": _plain(station_times(self._parts.record.passing_times()))}
+        return {**await super().read(), **self._times}
+
+
+def station_times(passed: Mapping[str, Sequence[float]]) -> StationTimes:
+    """The medians of seconds by station. Pure."""
+    return StationTimes(
+        times=tuple(
+            StationTime(station=station, count=len(seconds), p50_ms=round(median(seconds) * 1000, 2))
+            for station, seconds in sorted(passed.items())
+            if seconds
+        )
+    )
 
 
 class NodeView(PodsView):
