@@ -71,6 +71,7 @@ def complete_metrics() -> Metrics:
     disk = FilesystemFigures(taken_at=0, capacity=10, available=5, used=5, inodes=10, inodes_free=5)
     made.resizes.count_with(lambda: (1, 1, 1))
     made.count_claims(lambda: {("default", "data"): disk})
+    made.count_health(lambda: {("default", "data"): True})
     return made
 
 

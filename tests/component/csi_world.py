@@ -82,7 +82,7 @@ class CSIWorld:
             calls=self.calls,
             wishes=self.objects,
             data=data,
-            expansion=VolumeGrowth(
+            growth=VolumeGrowth(
                 client=server, calls=self.calls, data=data, emit=self._emit, clock=LoopClock(), node=NODE
             ),
             staging=self.staging,

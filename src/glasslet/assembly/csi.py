@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from glasslet.assembly.foundation import Foundation
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.plugin_registry.watcher import PluginHandler
 from glasslet.volumes.csi.cluster_data import CSIClusterData
@@ -13,6 +14,7 @@ from glasslet.volumes.csi.driver_calls import DriverCalls
 from glasslet.volumes.csi.driver_objects import DriverObjects
 from glasslet.volumes.csi.drivers import Drivers
 from glasslet.volumes.csi.expansion import VolumeGrowth
+from glasslet.volumes.csi.figures import DriverFigures
 from glasslet.volumes.csi.places import CSIPlaces
 from glasslet.volumes.csi.publication import NodePublication
 from glasslet.volumes.csi.publishing import Publishing
@@ -52,7 +54,7 @@ class CSISide:
 def build_csi(foundation: Foundation) -> CSISide:
     """The drivers of this node; none has registered yet."""
     drivers = Drivers()
-    calls = DriverCalls(drivers=drivers, recorder=foundation.record)
+    calls = DriverCalls(drivers=drivers, recorder=foundation.record, metrics=foundation.metrics.csi)
     if foundation.clients is None:
         alone = DriverRegistration(drivers=drivers, calls=calls, publication=None)
         return CSISide(
@@ -71,12 +73,21 @@ def build_csi(foundation: Foundation) -> CSISide:
     )
 
 
+FiguresOfPod = Callable[[str], Mapping[str, ReportedFigures]]
+
+
+def _no_figures(_uid: str) -> Mapping[str, ReportedFigures]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CSIVolumeSide:
     """Volumes of drivers; nothing without an API server, which says what is behind claims and what drivers want."""
 
     plugins: Mapping[str, VolumePlugin] = field(default_factory=dict)
     services: Mapping[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
+    figures: FiguresOfPod = _no_figures
+    """How full a pod's volumes are, by their names in it."""
 
 
 def build_csi_volumes(
@@ -93,7 +104,7 @@ def build_csi_volumes(
         calls=csi.calls,
         wishes=csi.objects,
         data=data,
-        expansion=VolumeGrowth(
+        growth=VolumeGrowth(
             client=foundation.clients.requests, calls=csi.calls, data=data, emit=emit, clock=foundation.clock, node=node
         ),
         staging=staging,
@@ -101,4 +112,15 @@ def build_csi_volumes(
         groups=GroupOwner(threads=threads, emit=emit),
         emit=emit,
     )
-    return CSIVolumeSide(plugins={CSI: volumes}, services={"unused CSI volumes": staging.run})
+    figures = DriverFigures(
+        calls=csi.calls,
+        volumes=volumes.opened,
+        period=foundation.configuration.volume_stats_agg_period,
+        emit=emit,
+        conditions=foundation.loaded.gates.enabled("CSIVolumeHealth"),
+    )
+    return CSIVolumeSide(
+        plugins={CSI: volumes},
+        services={"unused CSI volumes": staging.run, "figures of CSI volumes": figures.run},
+        figures=figures.of,
+    )

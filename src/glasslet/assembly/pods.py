@@ -8,6 +8,7 @@ from glasslet.admission.chain import counted
 from glasslet.assembly.admission import build_pod_admission, build_resizes
 from glasslet.assembly.cgroups import CgroupSide
 from glasslet.assembly.configuration import ConfigurationSide
+from glasslet.assembly.csi import FiguresOfPod
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
@@ -39,6 +40,7 @@ class PodSide:
     census: PodCensus
     workers: PodWorkers
     volumes: VolumeManager
+    figures_of_drivers: FiguresOfPod
     statuses: StatusManager
     probes: ProbeSide
     configuration: ConfigurationSide
@@ -86,6 +88,7 @@ def build_pod_side(platform: Platform) -> PodSide:
         census=census,
         workers=workers,
         volumes=parts.volumes,
+        figures_of_drivers=parts.volumes_of_drivers.figures,
         statuses=statuses,
         probes=probes,
         configuration=parts.configuration,

@@ -60,6 +60,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             threads=threads,
             clock=clock,
             measured=foundation.metrics.volumes.measured,
+            told=pods.figures_of_drivers,
         ),
         node=SummaryNode(
             name=foundation.node_name,

@@ -79,7 +79,9 @@ def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers
         "garbage collection": garbage.run,
         "image garbage collection": images.run,
         "progress of pods": progress.run,
-        "figures of claims": build_claim_usage(foundation, parts.volumes, census.snapshot).run,
+        "figures of claims": build_claim_usage(
+            foundation, parts.volumes, census.snapshot, parts.volumes_of_drivers.figures
+        ).run,
         "orphaned pod folders": folders.run,
         "sizes of container logs": _log_usage(foundation, runtime).run,
     }

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from glasslet.api.pod_ref import pod_ref
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide
+from glasslet.assembly.csi import FiguresOfPod
 from glasslet.assembly.foundation import Foundation
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.pods.census import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
@@ -18,6 +20,7 @@ from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.manager import VolumeManager
 from glasslet.volumes.plugin import VolumePlugin
 from glasslet.volumes.pod_binds import PodBinds
+from glasslet.volumes.sources import CLAIMED, volume_type
 from glasslet.volumes.types.empty_dir import EmptyDir
 from glasslet.volumes.types.host_path import HostPath
 from glasslet.volumes.types.image import ImageVolume
@@ -92,9 +95,9 @@ def _attachment(foundation: Foundation, cluster: ClusterSide | None) -> Controll
 
 
 def build_claim_usage(
-    foundation: Foundation, volumes: VolumeManager, pods: Callable[[], Iterable[PodView]]
+    foundation: Foundation, volumes: VolumeManager, pods: Callable[[], Iterable[PodView]], of_drivers: FiguresOfPod
 ) -> ClaimUsage:
-    """The use of the volumes behind claims of these pods."""
+    """The use of the volumes behind claims of these pods. `of_drivers`: what CSI drivers say of theirs."""
 
     def mounted() -> Iterator[ClaimedVolume]:
         for pod in (view.pod for view in pods()):
@@ -103,8 +106,16 @@ def build_claim_usage(
                 if volume.name in paths:
                     yield ClaimedVolume(pod=pod_ref(pod), claim=claim_of(pod, volume), path=paths[volume.name])
 
+    def told() -> Iterator[tuple[tuple[str, str], ReportedFigures]]:
+        for pod in (view.pod for view in pods()):
+            found = of_drivers(pod.metadata.uid)
+            for volume in pod.spec.volumes if found else ():
+                if volume.name in found and volume_type(volume) in CLAIMED:
+                    yield (pod.metadata.namespace, claim_of(pod, volume)), found[volume.name]
+
     period = foundation.configuration.volume_stats_agg_period
     measured = foundation.metrics.volumes.measured
-    usage = ClaimUsage(volumes=mounted, threads=foundation.threads, period=period, measured=measured)
+    usage = ClaimUsage(volumes=mounted, told=told, threads=foundation.threads, period=period, measured=measured)
+    foundation.metrics.count_health(lambda: {claim: one.abnormal for claim, one in told() if one.abnormal is not None})
     foundation.metrics.count_claims(usage.figures)
     return usage

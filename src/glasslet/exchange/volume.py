@@ -28,3 +28,17 @@ class SubPath(Struct, frozen=True, kw_only=True):
     volume: str
     path: str
     read_only: bool = False
+
+
+class ReportedFigures(Struct, frozen=True, kw_only=True):
+    """How full a volume is, as its driver says, in bytes and inodes. `taken_at`: Unix time in nanoseconds; `abnormal`:
+    whether the volume is unhealthy, None where nobody says."""
+
+    taken_at: int
+    capacity: int
+    available: int
+    used: int
+    inodes: int
+    inodes_free: int
+    inodes_used: int
+    abnormal: bool | None = None

@@ -9,6 +9,7 @@ import pytest
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
 from glasslet.telemetry.metrics.catalog import Metrics
 from tests.fakes.inline_threads import InlineThreads
@@ -55,3 +56,12 @@ async def test_a_dead_server_has_no_figures_and_the_others_have(tmp_path: Path) 
 async def test_nothing_is_measured_where_that_is_switched_off(tmp_path: Path, period: float) -> None:
     one = [volume(WEB, "data", str(tmp_path))]
     assert await shown(ClaimUsage(volumes=lambda: one, threads=InlineThreads(), period=period)) == []
+
+
+async def test_what_a_driver_says_of_its_volume_is_shown(tmp_path: Path) -> None:
+    said = ReportedFigures(taken_at=1, capacity=100, available=40, used=60, inodes=9, inodes_free=5, inodes_used=4)
+    usage = ClaimUsage(volumes=tuple, threads=InlineThreads(), period=60, told=lambda: [(("default", "data"), said)])
+    lines = await shown(usage)
+    labels = '{namespace="default",persistentvolumeclaim="data"}'
+    assert f"kubelet_volume_stats_used_bytes{labels} 60" in lines
+    assert f"kubelet_volume_stats_inodes_used{labels} 4" in lines

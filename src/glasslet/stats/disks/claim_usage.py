@@ -10,10 +10,18 @@ from time import monotonic
 from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
-from glasslet.stats.disks.disk_usage import FILESYSTEM, FilesystemFigures, Measured, filesystem, not_counted
+from glasslet.stats.disks.disk_usage import (
+    FILESYSTEM,
+    FilesystemFigures,
+    Measured,
+    filesystem,
+    filesystem_of,
+    not_counted,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +39,7 @@ class ClaimedVolume(Struct, frozen=True, kw_only=True):
 
 class ClaimUsage:
     """The newest figures, by namespace and claim. `volumes`: those that are mounted now; `period` in seconds, 0 or
-    less: nothing is measured."""
+    less: nothing is measured; `told`: what drivers of volumes say of theirs."""
 
     def __init__(
         self,
@@ -40,8 +48,10 @@ class ClaimUsage:
         threads: Threads,
         period: float,
         measured: Measured = not_counted,
+        told: Callable[[], Iterable[tuple[tuple[str, str], ReportedFigures]]] = tuple,
     ) -> None:
         self._volumes = volumes
+        self._told = told
         self._measured = measured
         self._threads = threads
         self._period = period
@@ -49,7 +59,7 @@ class ClaimUsage:
 
     def figures(self) -> Mapping[tuple[str, str], FilesystemFigures]:
         """Returns the last figures."""
-        return self._known
+        return {**self._known, **{claim: filesystem_of(one) for claim, one in self._told()}}
 
     async def run(self) -> None:
         """Measures until cancelled."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.host.files.descent import open_directory_below
 
 _BLOCK = 512
@@ -43,6 +44,18 @@ class FilesystemFigures(Struct, frozen=True, kw_only=True):
     inodes_free: int
     device: int = 0
     """`st_dev` of the path: two paths with the same one share their space."""
+
+
+def filesystem_of(said: ReportedFigures) -> FilesystemFigures:
+    """What a volume's driver says, as a file system."""
+    return FilesystemFigures(
+        taken_at=said.taken_at,
+        capacity=said.capacity,
+        available=said.available,
+        used=said.used,
+        inodes=said.inodes,
+        inodes_free=said.inodes_free,
+    )
 
 
 class Taken(Struct, frozen=True):

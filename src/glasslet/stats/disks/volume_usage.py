@@ -18,6 +18,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.volume import Volume
 from glasslet.concurrency.clock import Clock
+from glasslet.exchange.volume import ReportedFigures
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
@@ -29,6 +30,7 @@ from glasslet.stats.disks.disk_usage import (
     Measured,
     Taken,
     filesystem,
+    filesystem_of,
     folder_takes,
     not_counted,
 )
@@ -64,6 +66,10 @@ class VolumeTaken(Struct, frozen=True, kw_only=True):
     used: Taken
 
 
+def _nothing_told(_uid: str) -> Mapping[str, ReportedFigures]:
+    return {}
+
+
 Places = Callable[[Pod], Sequence[VolumePlace]]
 
 
@@ -88,12 +94,21 @@ def _plugin(volume: Volume) -> tuple[str, bool] | None:
 
 
 class VolumeUsage:
-    """Use of volumes, by pod and volume name. `period` in seconds; 0 or less: nothing is measured."""
+    """Use of volumes, by pod and volume name. `period` in seconds; 0 or less: nothing is measured. `told`: what
+    drivers say of the volumes of a pod (its uid), by name."""
 
     def __init__(
-        self, *, places: Places, period: float, threads: Threads, clock: Clock, measured: Measured = not_counted
+        self,
+        *,
+        places: Places,
+        period: float,
+        threads: Threads,
+        clock: Clock,
+        measured: Measured = not_counted,
+        told: Callable[[str], Mapping[str, ReportedFigures]] = _nothing_told,
     ) -> None:
         self._places = places
+        self._told = told
         self._measured = measured
         self._period = period
         self._threads = threads
@@ -110,7 +125,15 @@ class VolumeUsage:
         now = self._clock.monotonic()
         due = [target for target in targets if self._due.get(target.ref.uid, now) <= now]
         await asyncio.gather(*(self._measure(target, now) for target in due))
-        return dict(self._known)
+        return {target.ref.uid: self._all(target.ref.uid) for target in targets}
+
+    def _all(self, uid: PodUID) -> Mapping[str, VolumeTaken]:
+        """The pod's volumes, with what drivers say of theirs."""
+        told = {
+            name: VolumeTaken(filesystem=filesystem_of(one), used=Taken(one.used, one.inodes_used))
+            for name, one in self._told(uid).items()
+        }
+        return {**self._known.get(uid, {}), **told}
 
     def _forget_all_but(self, uids: set[PodUID]) -> None:
         for held in (self._known, self._due):

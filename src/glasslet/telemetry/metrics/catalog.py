@@ -27,10 +27,12 @@ from glasslet.telemetry.metrics.resizes import ResizeFamilies
 from glasslet.telemetry.metrics.runtime import PLEGMetrics, RuntimeFamilies
 from glasslet.telemetry.metrics.volumes import (
     ClaimCollector,
+    CSIFamilies,
     Filesystem,
     LogSizeCollector,
     VolumeCountCollector,
     VolumeFamilies,
+    VolumeHealthCollector,
 )
 from glasslet.telemetry.metrics.waits import PodTimes, PodTimesCollector
 
@@ -56,6 +58,7 @@ class Metrics:
         self.devices = DeviceMetrics(self.registry)
         self.pod_resources = PodResourcesMetrics(self.registry)
         self.volumes = VolumeFamilies(self.registry)
+        self.csi = CSIFamilies(self.registry)
         self.images = ImageMetrics(self.registry)
         self.evictions = EvictionMetrics(self.registry)
         self.loop = LoopMetrics(self.registry)
@@ -74,6 +77,10 @@ class Metrics:
     def count_claims(self, figures: Callable[[], Mapping[tuple[str, str], Filesystem]]) -> None:
         """Called at each scrape: usage of volumes by namespace and claim."""
         self.registry.collect_from(ClaimCollector(figures))
+
+    def count_health(self, abnormal: Callable[[], Mapping[tuple[str, str], bool]]) -> None:
+        """Called at each scrape: whether volumes are unhealthy, by namespace and claim."""
+        self.registry.collect_from(VolumeHealthCollector(abnormal))
 
     def count_log_sizes(self, sizes: Callable[[], Mapping[tuple[PodRef, str], int]]) -> None:
         """Called at each scrape: bytes of logs by pod and container."""

@@ -124,3 +124,41 @@ class VolumeCountCollector:
         for key, count in sorted(self._counts().items()):
             family.add_metric(key, count)
         yield family
+
+
+class VolumeHealthCollector:
+    """`kubelet_volume_stats_health_status_abnormal`: whether the volume behind a claim is unhealthy, where its driver
+    says so (gate CSIVolumeHealth)."""
+
+    def __init__(self, abnormal: Callable[[], Mapping[tuple[str, str], bool]]) -> None:
+        self._abnormal = abnormal
+
+    def collect(self) -> Iterable[Metric]:
+        """The one family."""
+        now = self._abnormal()
+        if not now:
+            return
+        family = GaugeMetricFamily(
+            "kubelet_volume_stats_health_status_abnormal",
+            "[ALPHA] Abnormal volume health status: 1 if the volume is unhealthy.",
+            labels=_LABELS,
+        )
+        for claim, abnormal in now.items():
+            family.add_metric(claim, float(abnormal))
+        yield family
+
+
+class CSIFamilies:
+    """Implements `volumes.csi.driver_calls.DriverCallMetrics`. Nothing here is migrated from an in-tree type."""
+
+    def __init__(self, registry: MetricRegistry) -> None:
+        self._calls = registry.histogram(
+            "csi_operations_seconds",
+            "Seconds that calls of CSI drivers took.",
+            ("driver_name", "method_name", "grpc_status_code", "migrated"),
+            buckets=OPERATION_BUCKETS,
+        )
+
+    def called(self, driver: str, method: str, code: str, seconds: float) -> None:
+        """One call ended."""
+        self._calls.labels(driver, method, code, "false").observe(seconds)

@@ -76,9 +76,9 @@ class VolumeGrowth:
         self._refused: set[tuple[str, str]] = set()
         self._failed: set[tuple[str, str]] = set()
 
-    def forget(self, volume: CSIVolume) -> None:
+    def forget(self, driver: str, handle: str) -> None:
         """No pod has the volume any more: it may be tried again, and has any size."""
-        key = volume.driver, volume.handle
+        key = driver, handle
         self._sizes.pop(key, None)
         self._refused.discard(key)
         self._failed.discard(key)

@@ -19,6 +19,7 @@ from glasslet.volumes.csi.driver_calls import Capability, DriverCalls
 from glasslet.volumes.csi.driver_objects import needs_attachment
 from glasslet.volumes.csi.errors import PREFIX, Aftermath, CSIProblem, DriverCallFailed, NotTried
 from glasslet.volumes.csi.expansion import PublishedAt, VolumeGrowth
+from glasslet.volumes.csi.figures import OpenVolume
 from glasslet.volumes.csi.places import PLUGIN, unique_name
 from glasslet.volumes.csi.publishing import PublishData, Publishing
 from glasslet.volumes.csi.staging import StageData, Staging
@@ -58,7 +59,7 @@ class CSIVolumes:
         data: CSIClusterData,
         staging: Staging,
         publishing: Publishing,
-        expansion: VolumeGrowth,
+        growth: VolumeGrowth,
         groups: GroupOwner,
         emit: EmitEvent,
     ) -> None:
@@ -67,8 +68,8 @@ class CSIVolumes:
         self._data = data
         self._staging = staging
         self._publishing = publishing
-        self._expansion = expansion
-        self._opened: dict[str, dict[str, CSIVolume]] = {}
+        self._growth = growth
+        self._opened: dict[str, dict[str, OpenVolume]] = {}
         self._groups = groups
         self._emit = emit
 
@@ -129,13 +130,24 @@ class CSIVolumes:
         if not volume.inline and self._publishing.is_certain(uid, volume.name):
             view = PublishedAt(self._publishing.place(uid, volume).path, self._staging.place(volume).path)
             try:
-                await self._expansion.grow(request, volume, view)
+                await self._growth.grow(request, volume, view)
             except VolumeProblem as problem:
-                if volume.name not in opened:
+                if request.volume.name not in opened:
                     raise VolumeProblem(f"failed while expanding volume: {problem}") from problem
                 text = f'NodeExpandVolume.NodeExpandVolume failed for volume "{volume.name}" : {problem}'
                 self._emit(pod_ref(request.pod), "Warning", "VolumeResizeFailed", text)
-        opened[volume.name] = volume
+        opened[request.volume.name] = OpenVolume(
+            pod=pod_ref(request.pod),
+            volume=request.volume.name,
+            name=volume.name,
+            driver=volume.driver,
+            handle=volume.handle,
+            path=self._publishing.place(uid, volume).path,
+        )
+
+    def opened(self) -> list[OpenVolume]:
+        """The volumes that pods have, as far as this agent has published them or found them."""
+        return [one for volumes in self._opened.values() for one in volumes.values()]
 
     async def tear_down(self, uid: str, volume: str) -> None:
         """Has the driver take the volume back from the pod. Raises VolumeProblem, OSError."""
@@ -145,9 +157,9 @@ class CSIVolumes:
     async def release(self, uid: str) -> None:
         """Has drivers undo what no pod uses any more. Raises VolumeProblem, OSError."""
         await self._staging.release(uid)
-        for volume in self._opened.pop(uid, {}).values():
-            if not any(volume.handle == other.handle for others in self._opened.values() for other in others.values()):
-                self._expansion.forget(volume)
+        for one in self._opened.pop(uid, {}).values():
+            if not any((one.driver, one.handle) == (other.driver, other.handle) for other in self.opened()):
+                self._growth.forget(one.driver, one.handle)
 
     async def _publish(self, request: VolumeRequest, volume: CSIVolume, wanted: CSIDriver | None) -> None:
         uid, first = request.pod.metadata.uid, not self._publishing.is_certain(request.pod.metadata.uid, volume.name)
