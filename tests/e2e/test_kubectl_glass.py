@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession, CookieJar
 
 from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod
@@ -257,3 +258,49 @@ def test_calls_of_a_pod_are_traced_from_anywhere(controlplane: ControlPlane, clu
     code, out, err = kubectl_glass(controlplane, "calls", "web", "--for", "1s", "-o", "json")
     assert (code, err) == (0, "")
     assert json.loads(out)["name"] == "web"
+
+
+@pytest.fixture
+def page_address(controlplane: ControlPlane, cluster_agent: Agent) -> Iterator[str]:
+    """What `kubectl glass web` prints."""
+    command = ["kubectl", "glass", "web", NODE, "--no-browser", f"--kubeconfig={controlplane.kubeconfig}"]
+    path = f"{PROGRAMS}:{os.environ['PATH']}"
+    with subprocess.Popen(command, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        yield program.stdout.readline().strip()
+        program.terminate()
+        assert program.wait(30) == 0
+
+
+async def test_the_page_of_a_node_is_served_through_the_api_server(page_address: str) -> None:
+    address, _, token = page_address.partition("/glass/#token=")
+    header = {"X-Glasslet": "1"}
+    async with ClientSession(address, cookie_jar=CookieJar(unsafe=True)) as browser:
+        for place in ("/glass/v1/pods", "/containerLogs/default/web/main", "/glass/live"):
+            async with browser.get(place) as refused:
+                assert refused.status == 401
+        async with browser.post("/glass/session", json={"token": token}, headers=header) as session:
+            assert session.status == 200
+        async with browser.get("/glass/") as document:
+            assert '<script type="module" src="page.js">' in await document.text()
+        async with browser.get("/glass/live?view=pods") as stream:
+            assert stream.headers["Content-Type"].startswith("text/event-stream")
+            state = b""
+            while b"\n\n" not in state:
+                state += await stream.content.readany()
+            assert b'"logs":"kubelet"' in state
+        async with browser.get("/containerLogs/default/web/main?tailLines=1") as log:
+            assert log.status == 200
+        at = {"at": "sandbox", "pod": "x/y"}
+        async with browser.post("/glass/v1/breaks", json=at, headers=header) as row:
+            assert row.status == 200
+        async with browser.delete("/glass/v1/breaks", headers=header) as removed:
+            assert removed.status == 200
+
+
+def test_the_page_of_a_node_that_does_not_answer_is_not_served(
+    controlplane: ControlPlane, cluster_agent: Agent, silent_node: str
+) -> None:
+    code, out, err = kubectl_glass(controlplane, "web", silent_node, "--no-browser")
+    assert (code, out) == (3, "")
+    assert silent_node in err

@@ -1,4 +1,5 @@
 """The loopback server of `glasslet web`: passes requests on to the agent's socket, for one person on this machine.
+`kubectl glass web` passes them on to a node's agent, through the API server.
 
 The printed address has a token in its fragment, which browsers do not send. The page swaps it, once, for a cookie that
 scripts cannot read. Everything but the page's own files needs that cookie. A request must name this server as its host
@@ -29,10 +30,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PageServer:
-    """Serves the page of the agent at `socket`."""
+    """Serves the page of the agent at `socket`. `below`: what the agent's addresses begin with there, "" for its own
+    socket; with it, logs are the kubelet's (/containerLogs) and are passed on as well."""
 
-    def __init__(self, socket: Path) -> None:
+    def __init__(self, socket: Path, *, below: str = "") -> None:
         self._socket = socket
+        self._below = below
         self._token = secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
         self._swapped = False
@@ -56,6 +59,8 @@ class PageServer:
         app.router.add_get("/", self._to_the_page)
         app.router.add_post("/glass/session", self._swap)
         app.router.add_route("*", "/glass{rest:(?:/.*)?}", self._pass_on)
+        if self._below:
+            app.router.add_get("/containerLogs/{rest:.*}", self._pass_on)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", port)
@@ -73,6 +78,10 @@ class PageServer:
     def _cookie(self) -> str:
         """Cookies do not know ports: each server has a name of its own."""
         return f"glasslet-{self._port}"
+
+    @property
+    def _cookie_path(self) -> str:
+        return "/" if self._below else "/glass"
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -103,14 +112,14 @@ class PageServer:
             return _refused(401, "the token is used up or wrong; run glasslet web again", "token")
         self._swapped = True
         response = web.Response(body=b"{}", content_type="application/json")
-        response.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/glass")
+        response.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path=self._cookie_path)
         return response
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         assert self._agent is not None
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_PASSED_ON}
         body = await request.read() if request.can_read_body else None
-        address = f"http://localhost{request.rel_url.raw_path_qs}"
+        address = f"http://localhost{self._below}{request.rel_url.raw_path_qs}"
         try:
             async with self._agent.request(
                 request.method, address, headers=headers, data=body, allow_redirects=False

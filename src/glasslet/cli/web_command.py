@@ -14,12 +14,15 @@ import click
 from glasslet.cli.agent_client import AgentPlace, find_agent
 from glasslet.cli.failure import AgentNotRunning, Failure
 
-
-@click.command("web")
-@click.option(
+port_option = click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. Default: a free one."
 )
-@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+no_browser_option = click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+
+
+@click.command("web")
+@port_option
+@no_browser_option
 @click.pass_obj
 def command(place: AgentPlace, port: int, no_browser: bool) -> None:
     """Serve the agent's page on 127.0.0.1 until Ctrl+C, and open it in a browser if there is one.
@@ -30,13 +33,14 @@ def command(place: AgentPlace, port: int, no_browser: bool) -> None:
     if not client.answers():
         raise AgentNotRunning(str(client.socket), "nothing listens there")
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(client.socket, port, browser=not no_browser and _has_display()))
+        asyncio.run(serve(client.socket, port, browser=not no_browser and has_display()))
 
 
-async def _serve(socket: Path, port: int, *, browser: bool) -> None:
+async def serve(socket: Path, port: int, *, browser: bool, below: str = "") -> None:
+    """Serves the page until the process is to end. `below`: as in PageServer. Raises Failure."""
     from glasslet.cli.page_server import PageServer
 
-    server = PageServer(socket)
+    server = PageServer(socket, below=below)
     try:
         await server.start(port)
     except OSError as error:
@@ -63,6 +67,6 @@ async def _stopped() -> None:
     await stopped.wait()
 
 
-def _has_display() -> bool:
-    """A browser in a terminal would take the terminal."""
+def has_display() -> bool:
+    """Whether a browser can be opened: one in a terminal would take the terminal."""
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

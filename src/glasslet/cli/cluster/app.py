@@ -24,6 +24,7 @@ SHARED = (
 """Commands of `glasslet` that are here as well: one word each. They ask through the client that they are given."""
 OWN = {
     "nodes": "List the nodes: does each agent answer, and why is each node as it is.",
+    "web": "Serve the page of a node's agent on 127.0.0.1, through the API server.",
 }
 CLUSTER_COMMANDS = {name: COMMANDS[name] for name in SHARED} | OWN
 

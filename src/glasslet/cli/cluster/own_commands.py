@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import click
@@ -10,10 +12,12 @@ from glasslet.answers.agent import AgentAnswer
 from glasslet.answers.states import VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.wire import WireMessage
+from glasslet.cli.agent_client import GLASS
 from glasslet.cli.cluster.app import cluster_client, connection_options
 from glasslet.cli.cluster.clients import ClusterClient, NodeClient
 from glasslet.cli.cluster.refusals import NodeSilent
 from glasslet.cli.output import fitted, output_option, show, table
+from glasslet.cli.web_command import has_display, no_browser_option, port_option, serve
 
 _HEADERS = ("NODE", "STATE", "AGENT", "PODS", "WHY")
 _STYLES = {VerdictState.FINE: "green", VerdictState.FAILING: "red"}
@@ -36,7 +40,7 @@ class NodesAnswer(WireMessage, frozen=True, kw_only=True):
 
 def of(name: str) -> click.Command:
     """The command of that name."""
-    return {"nodes": nodes}[name]
+    return {"nodes": nodes, "web": page}[name]
 
 
 @click.command("nodes", params=connection_options(hidden=True))
@@ -52,6 +56,26 @@ def nodes(ctx: click.Context, /, form: str, **given: Any) -> None:
             # The table has said so.
             client.silent.clear()
             raise SystemExit(NodeSilent.exit_code)
+
+
+@click.command("web", params=connection_options(hidden=True))
+@click.argument("node")
+@port_option
+@no_browser_option
+@click.pass_context
+def page(ctx: click.Context, /, node: str, port: int, no_browser: bool, **given: Any) -> None:
+    """Serve the page of NODE's agent on 127.0.0.1 until Ctrl+C, and open it in a browser if there is one.
+
+    What it shows and does needs your rights on nodes/proxy: get, and create to hold pods. The address has a token that
+    works once; other people of this machine cannot use your rights.
+    """
+    assert ctx.parent is not None
+    with cluster_client(ctx.parent.params, {**given, "scope_node": node}) as client:
+        agent = client.node(node)
+        agent.get("/agent", AgentAnswer)
+        below = agent.prefix.removesuffix(GLASS)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(serve(agent.socket, port, browser=not no_browser and has_display(), below=below))
 
 
 def asked(client: ClusterClient) -> NodesAnswer:
