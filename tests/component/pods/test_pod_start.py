@@ -212,6 +212,24 @@ async def test_an_image_that_appears_later_lets_the_container_start() -> None:
         await agent.until_running("main", "other")
 
 
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        # events-and-reasons.md: `FailedMapVolume`, "block volume mapping failed"; `FailedMount`, "also
+        # MapVolume.NodeAffinity check failed"
+        ('MapVolume.SetUpDevice failed for volume "disk" : no such disk', "FailedMapVolume"),
+        ('MapVolume.NodeAffinity check failed for volume "disk" : no node matches', "FailedMount"),
+        ('MountVolume.SetUp failed for volume "data" : permission denied', "FailedMount"),
+    ],
+)
+async def test_the_event_of_a_volume_says_whether_a_disk_or_a_file_system_failed(problem: str, reason: str) -> None:
+    async with running_agent() as agent:
+        agent.node.volumes.problem = problem
+        agent.add(pod())
+        await agent.until(lambda: agent.events.of(reason))
+        assert agent.events.of(reason)[0].message == problem
+
+
 async def test_volumes_that_are_not_ready_hold_the_pod_and_nothing_else() -> None:
     async with running_agent() as agent:
         agent.node.volumes.problem = "hostPath type check failed: /data is not a directory"

@@ -74,7 +74,9 @@ class PodPreparer:
 
     def _send_events(self, ref: PodRef, problem: VolumeNotReady) -> None:
         for one in problem.problems:
-            self._events(ref, WARNING, "FailedMount", one)
+            # The words say which of the two it is; a check of the node is a mount's even for a disk.
+            of_disk = one.startswith("MapVolume.") and not one.startswith("MapVolume.NodeAffinity")
+            self._events(ref, WARNING, "FailedMapVolume" if of_disk else "FailedMount", one)
 
     def _note_refresh(self, memory: PodMemory) -> None:
         # Noted before the refresh: a change during it needs another one.
