@@ -36,7 +36,14 @@ from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import read_machine
 from glasslet.host.threads import HostThreads
 from glasslet.record.store import Record
-from glasslet.runtime.model import ContainerPhase, FilesystemUsage, ObservedContainer, ObservedPod, ObservedSandbox
+from glasslet.runtime.model import (
+    ContainerPhase,
+    FilesystemUsage,
+    ObservedContainer,
+    ObservedPod,
+    ObservedSandbox,
+    RuntimeDisks,
+)
 from glasslet.runtime.usage import ContainerUsage
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
@@ -107,8 +114,10 @@ class Runtime:
     async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
         return self._usages
 
-    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
-        return (FilesystemUsage(mountpoint="/", used_bytes=1 << 30, inodes_used=1000, timestamp=NOW),)
+    async def disks(self) -> RuntimeDisks:
+        return RuntimeDisks(
+            images=(FilesystemUsage(mountpoint="/", used_bytes=1 << 30, inodes_used=1000, timestamp=NOW),)
+        )
 
 
 def node_stats(pods: Pods, tree: FiguresV1 | FiguresV2, folder: Path) -> NodeStatistics:

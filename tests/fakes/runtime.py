@@ -34,6 +34,7 @@ from glasslet.runtime.model import (
     ObservedPod,
     ObservedSandbox,
     RuntimeCondition,
+    RuntimeDisks,
     RuntimeInfo,
     RuntimeStatus,
 )
@@ -387,9 +388,13 @@ class FakeRuntime(ScriptedCalls):
             self.images = {name: i for name, i in self.images.items() if (i.id, i.runtime_handler) != gone}
 
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
+        return (await self.disks()).images
+
+    async def disks(self) -> RuntimeDisks:
         await self._enter(Verb.IMAGE_FS_INFO)
         used = sum(image.size for image in self.images.values())
-        return (FilesystemUsage(mountpoint="/fake", used_bytes=used, inodes_used=len(self.images)),)
+        usage = FilesystemUsage(mountpoint="/fake", used_bytes=used, inodes_used=len(self.images))
+        return RuntimeDisks(images=(usage,))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

@@ -53,6 +53,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             threads=threads,
             clock=clock,
             recorder=record,
+            separate=foundation.loaded.gates.enabled("KubeletSeparateDiskGC"),
         ),
         volumes=VolumeUsage(
             places=partial(volume_places, root=foundation.root, claimed=pods.volumes.claimed),

@@ -61,7 +61,6 @@ KUBELET_GATES: Mapping[str, str] = {
     "InPlacePodVerticalScalingExclusiveMemory": _MANAGERS,
     "KubeletInUserNamespace": "the agent needs the machine's own root",
     "KubeletPodResourcesDynamicResources": "there is no DRA yet",
-    "KubeletSeparateDiskGC": "the first file system of images counts",
     "LocalStorageCapacityIsolationFSQuotaMonitoring": "use of disk is measured without quotas",
     "MutableCSINodeAllocatableCount": "there is no CSI yet",
     "PodAndContainerStatsFromCRI": "figures come from cgroups",

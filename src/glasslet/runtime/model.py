@@ -154,6 +154,13 @@ class Image(Struct, frozen=True, kw_only=True):
     runtime_handler: str = ""
 
 
+class RuntimeDisks(Struct, frozen=True, kw_only=True):
+    """CRI ImageFsInfo: the file systems of images, and those of containers' writable layers if the runtime says so."""
+
+    images: tuple[FilesystemUsage, ...] = ()
+    containers: tuple[FilesystemUsage, ...] = ()
+
+
 class FilesystemUsage(Struct, frozen=True, kw_only=True):
     """CRI FilesystemUsage."""
 

@@ -14,6 +14,7 @@ from glasslet.runtime.model import (
     ObservedContainer,
     ObservedPod,
     ObservedSandbox,
+    RuntimeDisks,
     RuntimeInfo,
     RuntimeStatus,
 )
@@ -126,3 +127,4 @@ class ImageService(Protocol):
 
     async def remove_image(self, image: str, runtime_handler: str = "") -> None: ...
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...
+    async def disks(self) -> RuntimeDisks: ...

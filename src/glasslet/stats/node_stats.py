@@ -66,8 +66,8 @@ class VolumeFigures(Protocol):
 
 
 class NodeOnly(Struct, frozen=True, kw_only=True):
-    """`summary`: without pods. `own_image_disk`: images and writable layers are on another file system than the agent's
-    root directory."""
+    """`summary`: without pods. `own_image_disk`: writable layers, and images with them, are on another file system than
+    the agent's root directory."""
 
     summary: Summary
     own_image_disk: bool
@@ -121,10 +121,10 @@ class NodeStatistics:
             raise StatsUnavailable(f"failed to get cgroup stats: {error}") from error
         storage = await self._disks.of_disks()
         disks = DiskFacts(storage=storage, volumes={}, tasks=task_limit(self._proc))
-        images = storage.filesystems.get(storage.images.mountpoint) if storage.images is not None else None
+        layers = storage.filesystems.get(storage.layers.mountpoint) if storage.layers is not None else None
         return NodeOnly(
             summary=build_summary(reading, self._node, self._collector.rates.rate, disks),
-            own_image_disk=storage.root is not None and images is not None and storage.root.device != images.device,
+            own_image_disk=storage.root is not None and layers is not None and storage.root.device != layers.device,
         )
 
     async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:

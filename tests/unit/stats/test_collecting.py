@@ -25,7 +25,7 @@ from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import Machine
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
-from glasslet.runtime.model import FilesystemUsage, ObservedPod
+from glasslet.runtime.model import FilesystemUsage, ObservedPod, RuntimeDisks
 from glasslet.runtime.usage import ContainerUsage
 from glasslet.stats.cgroups.cpu_rates import WINDOW
 from glasslet.stats.collector import MAX_AGE, NodeCollector
@@ -113,10 +113,10 @@ class Runtime:
         layer = FilesystemUsage(mountpoint="/", used_bytes=1, inodes_used=1)
         return (ContainerUsage(id=ContainerID("main-0"), writable_layer=layer),)
 
-    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
+    async def disks(self) -> RuntimeDisks:
         if self.down:
             raise RuntimeUnavailable(Verb.IMAGE_FS_INFO, "connection refused")
-        return (FilesystemUsage(mountpoint="/", used_bytes=5, inodes_used=1),)
+        return RuntimeDisks(images=(FilesystemUsage(mountpoint="/", used_bytes=5, inodes_used=1),))
 
 
 class Node:

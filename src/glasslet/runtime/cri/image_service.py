@@ -7,7 +7,7 @@ from glasslet.runtime.cri.calls import Calls, refusing_unencodable
 from glasslet.runtime.cri.decode import decode_filesystem, decode_image, decode_listed_image, lacking
 from glasslet.runtime.cri.encode_sandbox import encode_sandbox
 from glasslet.runtime.cri.verbs import Timeouts, Verb
-from glasslet.runtime.model import FilesystemUsage, Image
+from glasslet.runtime.model import FilesystemUsage, Image, RuntimeDisks
 from glasslet.runtime.protocols import RegistryAuth
 from glasslet.runtime.spec import SandboxSpec
 
@@ -55,9 +55,16 @@ class CRIImages:
 
     async def image_filesystems(self) -> tuple[FilesystemUsage, ...]:
         """The file systems of images, and their usage."""
+        return (await self.disks()).images
+
+    async def disks(self) -> RuntimeDisks:
+        """The file systems of images and of writable layers, and their usage."""
         request = image_pb2.ImageFsInfoRequest()
         answer = await self._calls.call(Verb.IMAGE_FS_INFO, request, timeout=self._timeouts.request)
-        return tuple(decode_filesystem(usage) for usage in answer.image_filesystems)
+        return RuntimeDisks(
+            images=tuple(decode_filesystem(usage) for usage in answer.image_filesystems),
+            containers=tuple(decode_filesystem(usage) for usage in answer.container_filesystems),
+        )
 
 
 def _auth(auth: RegistryAuth | None) -> image_pb2.AuthConfig | None:

@@ -20,7 +20,7 @@ from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
-from glasslet.runtime.model import FilesystemUsage
+from glasslet.runtime.model import FilesystemUsage, RuntimeDisks
 from glasslet.runtime.usage import ContainerUsage
 from glasslet.stats.disks.disk_usage import FilesystemFigures, Taken, files_take, filesystem, folder_takes
 from glasslet.stats.one_at_a_time import OneAtATime
@@ -41,7 +41,7 @@ class StatsCalls(Protocol):
 class ImageCalls(Protocol):
     """CRI ImageFsInfo."""
 
-    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...
+    async def disks(self) -> RuntimeDisks: ...
 
 
 class PodFolders(Struct, frozen=True):
@@ -61,17 +61,25 @@ class PodFilesTaken(Struct, frozen=True, kw_only=True):
 
 
 class StorageFigures(Struct, frozen=True, kw_only=True):
-    """None or absent where it could not be read. `filesystems`: by mount point, of images and writable layers."""
+    """None or absent where it could not be read. `filesystems`: by mount point, of images and writable layers;
+    `containers`: of writable layers, None where they are on the file system of images."""
 
     root: FilesystemFigures | None = None
     images: FilesystemUsage | None = None
+    containers: FilesystemUsage | None = None
     filesystems: Mapping[str, FilesystemFigures] = {}
     usages: Mapping[ContainerID, ContainerUsage] = {}
     pods: Mapping[PodUID, PodFilesTaken] = {}
 
+    @property
+    def layers(self) -> FilesystemUsage | None:
+        """The file system of writable layers."""
+        return self.containers or self.images
+
 
 class Storage:
-    """Figures of disks, by default not older than `MAX_AGE` seconds."""
+    """Figures of disks, by default not older than `MAX_AGE` seconds. `separate`: the gate KubeletSeparateDiskGC. Where
+    it is off, writable layers count as with the images."""
 
     def __init__(
         self,
@@ -82,7 +90,9 @@ class Storage:
         threads: Threads,
         clock: Clock,
         recorder: Recorder,
+        separate: bool = True,
     ) -> None:
+        self._separate = separate
         self._runtime = runtime
         self._images = images
         self._root = folders.root
@@ -107,24 +117,25 @@ class Storage:
 
     async def of_disks(self) -> StorageFigures:
         """The file systems of the agent's root directory and of images, as they are now."""
-        images = await self._image_fs()
-        root, holder = await asyncio.gather(
-            self.of_node(), self._filesystem(images.mountpoint) if images is not None else _nothing()
-        )
-        known = {images.mountpoint: holder} if images is not None and holder is not None else {}
-        return StorageFigures(root=root, images=images, filesystems=known)
+        told = await self._disks()
+        paths = [self._root.root_dir, *sorted(_mounts(*told))]
+        found = dict(zip(paths, await asyncio.gather(*map(self._filesystem, paths)), strict=True))
+        known = {path: figures for path, figures in found.items() if figures is not None}
+        images, containers = _apart(*told, known)
+        return StorageFigures(root=found[self._root.root_dir], images=images, containers=containers, filesystems=known)
 
     async def _read(self, targets: Sequence[PodTarget]) -> StorageFigures:
-        usages, images, pods = await asyncio.gather(self._usages(), self._image_fs(), self._pods(targets))
-        mounts = {one.writable_layer.mountpoint for one in usages.values() if one.writable_layer is not None}
-        if images is not None:
-            mounts.add(images.mountpoint)
-        paths = [self._root.root_dir, *sorted(mount for mount in mounts if mount)]
+        usages, told, pods = await asyncio.gather(self._usages(), self._disks(), self._pods(targets))
+        mounts = _mounts(*told, *(one.writable_layer for one in usages.values()))
+        paths = [self._root.root_dir, *sorted(mounts)]
         found = dict(zip(paths, await asyncio.gather(*map(self._filesystem, paths)), strict=True))
+        known = {path: figures for path, figures in found.items() if figures is not None}
+        images, containers = _apart(*told, known)
         return StorageFigures(
-            root=found.pop(self._root.root_dir),
+            root=found[self._root.root_dir],
             images=images,
-            filesystems={path: figures for path, figures in found.items() if figures is not None},
+            containers=containers,
+            filesystems=known,
             usages=usages,
             pods=pods,
         )
@@ -136,12 +147,14 @@ class Storage:
             logger.warning("container statistics cannot be read", extra={"error": str(error)})
             return {}
 
-    async def _image_fs(self) -> FilesystemUsage | None:
+    async def _disks(self) -> tuple[FilesystemUsage | None, FilesystemUsage | None]:
+        """The first file system of images, and the first of writable layers."""
         try:
-            return next(iter(await self._images.image_filesystems()), None)
+            disks = await self._images.disks()
         except RuntimeCallError as error:
             logger.warning("image file system is not known", extra={"error": str(error)})
-            return None
+            return None, None
+        return next(iter(disks.images), None), next(iter(disks.containers), None) if self._separate else None
 
     async def _filesystem(self, path: str) -> FilesystemFigures | None:
         try:
@@ -181,8 +194,18 @@ class Storage:
             return PodFilesTaken()
 
 
-async def _nothing() -> None:
-    return None
+def _mounts(*usages: FilesystemUsage | None) -> set[str]:
+    return {usage.mountpoint for usage in usages if usage is not None and usage.mountpoint}
+
+
+def _apart(
+    images: FilesystemUsage | None, containers: FilesystemUsage | None, known: Mapping[str, FilesystemFigures]
+) -> tuple[FilesystemUsage | None, FilesystemUsage | None]:
+    """Writable layers count as apart only where both are known to be on two devices."""
+    if images is None or containers is None:
+        return images, None
+    one, other = known.get(images.mountpoint), known.get(containers.mountpoint)
+    return images, containers if one is not None and other is not None and one.device != other.device else None
 
 
 def _if_there(path: str) -> Taken | None:

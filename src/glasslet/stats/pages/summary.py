@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from glasslet.api.object import PodUID
 from glasslet.host.cgroups.figures import CgroupFigures
+from glasslet.runtime.model import FilesystemUsage
 from glasslet.stats.disks.disk_usage import Taken
 from glasslet.stats.disks.storage import StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken
@@ -98,13 +99,12 @@ def _node(
     if disks is None:
         return stats
     storage = disks.storage
-    images = _image_fs(storage)
     return replace(
         stats,
         io=io_stats(root) if facts.psi else None,
         network=network_stats(root.taken_at, reading.interfaces),
         fs=fs_stats(storage.root) if storage.root is not None else None,
-        runtime=RuntimeStats(image_fs=images, container_fs=images),
+        runtime=RuntimeStats(image_fs=_usage(storage, storage.images), container_fs=_usage(storage, storage.layers)),
         rlimit=RlimitStats(time=instant(root.taken_at), maxpid=disks.tasks.maximum, curproc=disks.tasks.current),
     )
 
@@ -132,14 +132,13 @@ def group_start(reading: NodeReading, group: str, booted: datetime | None) -> da
     return max(made, booted) if booted is not None else made
 
 
-def _image_fs(storage: StorageFigures) -> FsStats | None:
-    """The first image file system of the runtime; writable layers are taken to be on the same."""
-    images = storage.images
-    if images is None:
+def _usage(storage: StorageFigures, usage: FilesystemUsage | None) -> FsStats | None:
+    """A file system of the runtime, with what the runtime takes of it."""
+    if usage is None:
         return None
-    used = Taken(images.used_bytes, images.inodes_used)
-    holder = storage.filesystems.get(images.mountpoint)
+    used = Taken(usage.used_bytes, usage.inodes_used)
+    holder = storage.filesystems.get(usage.mountpoint)
     if holder is not None:
         return fs_stats(holder, used)
-    time = images.timestamp.replace(microsecond=0) if images.timestamp is not None else None
+    time = usage.timestamp.replace(microsecond=0) if usage.timestamp is not None else None
     return FsStats(time=time, used_bytes=used.bytes, inodes_used=used.inodes)
