@@ -2,10 +2,13 @@
 
 It keeps the rules of the specification: a volume is published only where it was staged, twice is as good as once, and
 what is not there is undone at once. `mounts` None: it makes and removes directories, and mounts nothing.
+
+As a process: `python -m tests.fakes.csi_driver --root ROOT_DIR --node ID --log FILE`.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
@@ -47,6 +50,8 @@ class FakeCSIDriver:
         self.sizes: dict[str, int] = {}
         self.usage: list[messages.VolumeUsage] = []
         self.condition: messages.VolumeCondition | None = None
+        self.log: Path | None = None
+        """Gets a line for each call."""
         self._mounts = mounts
         self._server: grpc.aio.Server | None = None
         self._registrar: grpc.aio.Server | None = None
@@ -125,6 +130,9 @@ class FakeCSIDriver:
             if method != "NodeGetCapabilities":
                 self.calls.append(method)
                 self.asked.append(request)
+                if self.log is not None:
+                    with self.log.open("a") as file:
+                        file.write(f"{method}\n")
             if method in self.held:
                 await self.go_on.wait()
             if method in self.failing:
@@ -248,3 +256,34 @@ async def _require(context: Any, **fields: str) -> None:
     for name, value in fields.items():
         if not value:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{name} is missing")
+
+
+async def _main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", required=True, help="the agent's root directory")
+    parser.add_argument("--name", default="d.example")
+    parser.add_argument("--node", required=True, help="the node's id")
+    parser.add_argument("--log", required=True, help="a file that gets a line for each call")
+    parser.add_argument("--expand", action="store_true", help="the driver grows volumes on nodes")
+    parser.add_argument("--stats", action="store_true", help="the driver says how full volumes are")
+    options = parser.parse_args()
+    driver = FakeCSIDriver(Path(options.root) / "plugins", options.name, mounts=Mounts())
+    driver.info = messages.NodeGetInfoResponse(
+        node_id=options.node,
+        max_volumes_per_node=5,
+        accessible_topology=messages.Topology(segments={f"topology.{options.name}/node": options.node}),
+    )
+    driver.log = Path(options.log)
+    driver.usage = [messages.VolumeUsage(total=100, used=60, available=40, unit=messages.VolumeUsage.BYTES)]
+    driver.capabilities |= {Capability.EXPAND_VOLUME} if options.expand else set()
+    driver.capabilities |= {Capability.GET_VOLUME_STATS} if options.stats else set()
+    # Folders of an earlier process: its sockets are dead.
+    for path in (driver.socket, *driver.registry.glob("*.sock")):
+        path.unlink(missing_ok=True)
+    await driver.serve()
+    await driver.register()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())
