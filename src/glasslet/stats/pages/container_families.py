@@ -264,9 +264,9 @@ def families(*, psi: bool) -> list[Family]:
         of_details("container_threads_max", "Thread limit, 0 for none", lambda d: d.limits.threads),
         Family("container_last_seen", "gauge", "Time of the reading", _last_seen),
         Family("container_start_time_seconds", "gauge", "Start time", _start),
-        of_details("container_spec_cpu_period", "CFS period", lambda d: d.limits.period or None, stamped=False),
+        of_details("container_spec_cpu_period", "CFS period, 0 for none", lambda d: d.limits.period, stamped=False),
         of_details("container_spec_cpu_quota", "CFS quota", lambda d: d.limits.quota or None, stamped=False),
-        of_details("container_spec_cpu_shares", "CPU shares", lambda d: d.limits.shares or None, stamped=False),
+        of_details("container_spec_cpu_shares", "CPU shares, 0 for none", lambda d: d.limits.shares, stamped=False),
         _limit("container_spec_memory_limit_bytes", "Memory limit, 0 for none", lambda m: m.limit),
         _limit("container_spec_memory_swap_limit_bytes", "Swap limit, 0 for none", lambda m: m.swap_limit),
         of_details(

@@ -201,6 +201,16 @@ def test_throttling_is_only_shown_with_a_quota() -> None:
     assert not [line for line in page() if line.startswith("container_cpu_cfs") and POD in line]
 
 
+def test_a_group_without_weight_and_quota_has_zeros_for_them() -> None:
+    """As the root group of cgroup v2, which has neither of the files."""
+    shown = {
+        line.partition("{")[0]: line.rpartition(" ")[2]
+        for line in page()
+        if line.startswith("container_spec_cpu") and POD in line
+    }
+    assert shown == {"container_spec_cpu_period": "0", "container_spec_cpu_shares": "0"}
+
+
 def test_traffic_belongs_to_sandboxes_and_to_the_node() -> None:
     # metrics.md: "pod level only: container label empty, or POD"
     received = [line for line in page() if line.startswith("container_network_receive_bytes_total{")]
