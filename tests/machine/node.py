@@ -162,8 +162,8 @@ class Node:
         try:
             yield
         finally:
-            if self.machine.on:
-                self._reconfigure()
+            self.switch_on()
+            self._reconfigure()
 
     def _reconfigure(self, **fields: Any) -> None:
         self.agent.configure(**fields)
