@@ -5,7 +5,7 @@ Tests do it themselves, too. Beforehand it takes nothing from the time that a te
 
 from __future__ import annotations
 
-from tests.fakes import control_plane, newer_containerd, real_collector
+from tests.fakes import control_plane, go_eviction, newer_containerd, real_collector
 
 if __name__ == "__main__":
     if control_plane.missing_requirement() is None:
@@ -14,3 +14,5 @@ if __name__ == "__main__":
         newer_containerd.build()
     if real_collector.missing_collector_requirement() is None:
         real_collector.build()
+    if go_eviction.missing_eviction_requirement() is None:
+        go_eviction.build()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
-from glasslet.api.pod_ref import pod_ref
+from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.eviction.eviction_text import EvictionText
 from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport
 from glasslet.eviction.signals import Signal
@@ -77,15 +77,18 @@ class PodEnder:
     async def wait(self, victims: Sequence[EndingPod]) -> None:
         """Returns when all have stopped and are cleaned up, or had their time."""
         await asyncio.gather(*(self._stopped(victim) for victim in victims))
-        now = self._report.clock.now()
-        names = ", ".join(str(victim.ref) for victim in victims)
-        until = now + timedelta(seconds=CLEAN_UP_LOOKS * _LOOK_EVERY)
+        await self.cleaned_up([victim.ref for victim in victims])
+        self._evicting = {uid: one for uid, one in self._evicting.items() if not one.stopped.is_set()}
+
+    async def cleaned_up(self, stopped: Sequence[PodRef]) -> None:
+        """Returns when volumes and cgroups of these stopped pods are removed, or had their time."""
+        until = self._report.clock.now() + timedelta(seconds=CLEAN_UP_LOOKS * _LOOK_EVERY)
+        names = ", ".join(map(str, stopped))
         with self._report.recorder.wait(WaitKind.EXIT, on=f"clean-up of evicted {names}", until=until):
             for _ in range(CLEAN_UP_LOOKS):
-                if all(self._pods.cleaned_up(victim.ref.uid) for victim in victims):
+                if all(self._pods.cleaned_up(ref.uid) for ref in stopped):
                     break
                 await asyncio.sleep(_LOOK_EVERY)
-        self._evicting = {uid: one for uid, one in self._evicting.items() if not one.stopped.is_set()}
 
     async def _stopped(self, victim: EndingPod) -> None:
         patience = max(_LEAST_PATIENCE, victim.grace * 1.5)

@@ -51,6 +51,7 @@ class EvictionManager:
         report: EvictionReport,
     ) -> None:
         self._reader = NodeReader(figures=node.figures, pods=pods, thresholds=settings.thresholds)
+        self._pods = pods
         self._ender = PodEnder(pods=pods, report=report)
         self._reclaim = reclaim
         self._pressures = node.pressures
@@ -62,6 +63,7 @@ class EvictionManager:
         self._findings: frozenset[str] = frozenset()
         self._pause = MOST_PAUSE
         self._limits_at = 0.0
+        self._waited_for_others = False
 
     async def run(self) -> None:
         """Until cancelled. Nothing is to do without thresholds and limits."""
@@ -162,12 +164,25 @@ class EvictionManager:
                 logger.info("Eviction manager: able to reduce resource pressure without evicting pods.")
                 return []
             reading = fresh
+        if await self._waited_for_earlier():
+            return []
         if self._settings.waits and self._enough_is_coming(first, reading):
             return []
         ranked = rank(reading.candidates, first.signal, own_image_disk=reading.own_image_disk)
         for one in due:
             self._report.metrics.decided(one.signal, self._clock.monotonic() - reading.taken)
         return self._evict_one(first, ranked, reading)
+
+    async def _waited_for_earlier(self) -> bool:
+        """Once in an agent's life, before its first eviction: an earlier agent may have evicted a pod and died. What is
+        still being cleaned up has its time, then the node is read again."""
+        if self._waited_for_others:
+            return False
+        self._waited_for_others = True
+        earlier = [pod_ref(pod) for pod in self._pods.in_clean_up()]
+        if earlier:
+            await self._ender.cleaned_up(earlier)
+        return bool(earlier)
 
     def _enough_is_coming(self, crossed: Threshold, reading: Reading) -> bool:
         """Whether the pods that were evicted before will free as much as is missing."""

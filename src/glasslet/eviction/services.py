@@ -78,6 +78,9 @@ class EvictablePods(Protocol):
     def evict(self, uid: PodUID, verdict: StatusOverride, grace: int) -> EndingPod | None:
         """Stops the pod for good. None if it has left meanwhile."""
 
+    def in_clean_up(self) -> Sequence[Pod]:
+        """Pods that have stopped, and still have volumes or a cgroup."""
+
     def cleaned_up(self, uid: PodUID) -> bool:
         """Whether the pod's volumes and cgroup are removed."""
 

@@ -52,7 +52,7 @@ class World:
     own_image_disk: bool = False
     stops_after: float = 0.5
     cleaned_after: float = 0.0
-    cleaning: set[str] = field(default_factory=set)
+    cleaning: dict[str, Pod] = field(default_factory=dict)
     garbage: int = 0
     read_pods: int = 0
     looks: list[float] = field(default_factory=list)
@@ -93,17 +93,24 @@ class World:
         victim = Victim(pod_ref(self.pods[name]), grace, asyncio.Event())
 
         def stop() -> None:
-            del self.pods[name], self.used[name]
-            self.cleaning.add(uid)
+            if name not in self.pods:
+                # An earlier agent's order to stop it came first.
+                victim.stopped.set()
+                return
+            self.cleaning[uid] = self.pods.pop(name)
+            del self.used[name]
             victim.stopped.set()
             asyncio.get_running_loop().call_later(self.cleaned_after, clean)
 
         def clean() -> None:
-            self.cleaning.discard(uid)
+            self.cleaning.pop(uid, None)
             self.disk_free += self.volumes.pop(name, 0)
 
         asyncio.get_running_loop().call_later(self.stops_after, stop)
         return victim
+
+    def in_clean_up(self) -> Sequence[Pod]:
+        return list(self.cleaning.values())
 
     def cleaned_up(self, uid: PodUID) -> bool:
         return uid not in self.cleaning and all(pod.metadata.uid != uid for pod in self.pods.values())
@@ -133,6 +140,13 @@ class Running:
     record: Record
     pressures: NodePressures
     registry: MetricRegistry
+    task: asyncio.Task[None] | None = None
+
+    async def kill(self) -> None:
+        """The agent dies: nothing of it is left but the world."""
+        assert self.task is not None
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
 
     def page(self) -> str:
         return self.registry.expose().decode()
@@ -162,7 +176,8 @@ async def begin() -> AsyncIterator[Begin]:
                 node_event=world.node_event,
             ),
         )
-        tasks.append(asyncio.create_task(manager.run()))
+        running.task = asyncio.create_task(manager.run())
+        tasks.append(running.task)
         return running
 
     yield start

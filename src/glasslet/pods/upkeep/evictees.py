@@ -7,7 +7,7 @@ from glasslet.api.pod import Pod
 from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.census import PodCensus
 from glasslet.pods.entrance import Victim
-from glasslet.pods.lifecycle import Finished
+from glasslet.pods.lifecycle import Finished, Terminated
 from glasslet.pods.workers import PodWorkers
 
 
@@ -25,6 +25,10 @@ class Evictees:
     def evict(self, uid: PodUID, verdict: StatusOverride, grace: int) -> Victim | None:
         """Stops the pod for good. None if it has left meanwhile."""
         return self._workers.evict(uid, verdict, grace)
+
+    def in_clean_up(self) -> list[Pod]:
+        """Pods that have stopped, and still have volumes or a cgroup."""
+        return [worker.pod for worker in self._census.workers() if isinstance(worker.state, Terminated)]
 
     def cleaned_up(self, uid: PodUID) -> bool:
         """Whether the pod's volumes and cgroup are removed."""
