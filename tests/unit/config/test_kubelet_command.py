@@ -149,3 +149,16 @@ def test_check_answers_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_refuses_an_unknown_output_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert kubelet.main(["check", "-o", "xml"]) == 2
     assert "want json or text" in capsys.readouterr().err
+
+
+def test_check_replace_lists_differences_and_ends_with_1_if_something_must_be_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("glasslet.config.replacement.facts.running_kubelet", lambda root="/": None)
+    root = tmp_path / "root"
+    flags = ["--config", write(tmp_path / "config.yaml", STANDALONE), "--root-dir", str(root)]
+    assert kubelet.main(["check", "--replace", "-o", "json", "--", *flags]) == 0
+    assert "stop" not in {one["weight"] for one in json.loads(capsys.readouterr().out)["differences"]}
+    (root / "pods" / "uid" / "volumes" / "vendor~driver").mkdir(parents=True)
+    assert kubelet.main(["check", "--replace", "--", *flags]) == 1
+    assert "1 pod with a volume of vendor/driver" in capsys.readouterr().out

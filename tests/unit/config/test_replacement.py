@@ -45,7 +45,7 @@ CLAIMS = json.dumps({"kind": "DRACheckpoint", "ClaimInfoStateList": [{"ClaimUID"
 STOPS: dict[str, tuple[NodeSetUp, str]] = {
     "pods with exclusive CPUs": (
         with_checkpoint("cpu_manager_state", {"policyName": "static", "entries": {"uid": {"main": "2-3"}}}),
-        "1 pod with CPUs of their own",
+        "1 pod with exclusive CPUs",
     ),
     "pods with pinned memory": (
         with_checkpoint("memory_manager_state", {"policyName": "Static", "entries": {"a": {}, "b": {}}}),

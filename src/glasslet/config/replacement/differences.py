@@ -91,16 +91,15 @@ def _managers(set_up: NodeSetUp) -> Iterator[Difference]:
         yield Difference(
             weight=Weight.STOP,
             subject="CPU manager",
-            text=f"{_pods(cpus)} with CPUs of their own (cpu_manager_state). They keep these, but new pods share "
-            "all CPUs",
+            text=f"{_pods(cpus)} with exclusive CPUs (cpu_manager_state). Running containers keep these, but new pods "
+            "share all CPUs",
             remedy="drain the node, set cpuManagerPolicy: none, delete cpu_manager_state",
         )
     if memory and "memoryManagerPolicy" in FIELDS:
         yield Difference(
             weight=Weight.STOP,
             subject="memory manager",
-            text=f"{_pods(memory)} with memory of its own NUMA nodes (memory_manager_state). New pods may use all "
-            "of it",
+            text=f"{_pods(memory)} with memory of chosen NUMA nodes (memory_manager_state). New pods may use all of it",
             remedy="drain the node, set memoryManagerPolicy: None, delete memory_manager_state",
         )
     if claims := _claims(set_up):
