@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from glasslet.host.kernel_settings import LEAVE_MACHINE
@@ -89,3 +90,34 @@ async def test_an_agent_hands_its_lock_file_over_and_the_next_one_goes_on(agent:
     while agent.log.read_text().count('"runtime hints"') == before:
         assert time.monotonic() < deadline, agent.tail_of_log()
         await asyncio.sleep(0.2)
+
+
+async def test_logs_of_the_node_are_queried_with_the_gate_and_the_setting(
+    tmp_path: Path, containerd: PrivateContainerd
+) -> None:
+    agent = Agent(
+        tmp_path / "agent",
+        containerd,
+        featureGates={"NodeLogQuery": True},
+        enableSystemLogQuery=True,
+        authentication={"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+        authorization={"mode": "AlwaysAllow"},
+    )
+    agent.start()
+    try:
+        await agent.wait_until_ready()
+        nobody = await logs_of(agent, "query=nobody-has-this-name")
+        assert nobody[0] == 200
+        assert nobody[1].startswith("\nlog not found for nobody-has-this-name\n")
+        assert (await logs_of(agent, "query=kubelet&boot=1"))[0] == 406
+        assert (await logs_of(agent, "query=/../etc/passwd"))[0] == 406
+    finally:
+        agent.kill()
+        unmount_below(agent.folder)
+
+
+async def logs_of(agent: Agent, query: str) -> tuple[int, str]:
+    """Status and text of a query of the node's logs."""
+    url = f"https://127.0.0.1:{agent.port}/logs/?{query}"
+    async with aiohttp.ClientSession() as session, session.get(url, ssl=False) as answer:
+        return answer.status, await answer.text()
