@@ -20,6 +20,7 @@ import grpc
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.plugin_registry._generated import pluginregistration_pb2 as registration
 from glasslet.volumes.csi._generated import csi_pb2 as messages
+from tests.fakes.csi_controller import Controller
 
 Capability = messages.NodeServiceCapability.RPC
 STAGE = Capability.STAGE_UNSTAGE_VOLUME
@@ -30,7 +31,8 @@ class FakeCSIDriver:
     like a crash.
 
     `calls` are the methods that it was asked, without questions about capabilities; `asked` the requests. `failing`
-    maps a method to the code and words of its error; a method in `held` does not answer until `go_on` is set."""
+    maps a method to the code and words of its error; a method in `held` does not answer until `go_on` is set, one in
+    `held_after` neither, but does its work first; `finished` are those that did."""
 
     def __init__(self, folder: Path, name: str = "d.example", *, mounts: Mounts | None = None) -> None:
         self.name = name
@@ -42,6 +44,10 @@ class FakeCSIDriver:
         self.asked: list[Any] = []
         self.failing: dict[str, tuple[grpc.StatusCode, str]] = {}
         self.held: set[str] = set()
+        self.held_after: set[str] = set()
+        self.finished: list[str] = []
+        self.controller: Controller | None = None
+        """Also serves volumes of its own, as csi-sanity wants it."""
         self.go_on = asyncio.Event()
         self.told: list[tuple[bool, str]] = []
         self.versions = ["1.0.0"]
@@ -63,7 +69,10 @@ class FakeCSIDriver:
     async def serve(self) -> None:
         """Listens."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._server = await _serve(self.socket, {"csi.v1.Identity": self._identity(), "csi.v1.Node": self._node()})
+        services = {"csi.v1.Identity": self._identity(), "csi.v1.Node": self._node()}
+        if self.controller is not None:
+            services["csi.v1.Controller"] = self.controller.services(_unary)
+        self._server = await _serve(self.socket, services)
 
     async def register(self, path: str = "") -> None:
         """The registrar appears, at another path if one is given."""
@@ -137,7 +146,11 @@ class FakeCSIDriver:
                 await self.go_on.wait()
             if method in self.failing:
                 await context.abort(*self.failing[method])
-            return await answer(request, context)
+            done = await answer(request, context)
+            self.finished.append(method)
+            if method in self.held_after:
+                await self.go_on.wait()
+            return done
 
         return call
 
@@ -154,7 +167,9 @@ class FakeCSIDriver:
         return messages.GetPluginInfoResponse(name=self.name, vendor_version="1")
 
     async def _plugin_capabilities(self, _request: Any, _context: Any) -> Any:
-        return messages.GetPluginCapabilitiesResponse()
+        service = messages.PluginCapability.Service(type=messages.PluginCapability.Service.CONTROLLER_SERVICE)
+        found = [messages.PluginCapability(service=service)] if self.controller is not None else []
+        return messages.GetPluginCapabilitiesResponse(capabilities=found)
 
     async def _probe(self, _request: Any, _context: Any) -> Any:
         return messages.ProbeResponse()
@@ -212,6 +227,8 @@ class FakeCSIDriver:
 
     async def _expand(self, request: Any, context: Any) -> Any:
         await _require(context, volume_id=request.volume_id, volume_path=request.volume_path)
+        if request.volume_path not in {**self.published, **self.staged}:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"nothing is at {request.volume_path}")
         size = request.capacity_range.required_bytes
         self.sizes[request.volume_id] = max(size, self.sizes.get(request.volume_id, 0))
         return messages.NodeExpandVolumeResponse(capacity_bytes=size)
@@ -264,6 +281,7 @@ async def _main() -> None:
     parser.add_argument("--name", default="d.example")
     parser.add_argument("--node", required=True, help="the node's id")
     parser.add_argument("--log", required=True, help="a file that gets a line for each call")
+    parser.add_argument("--controller", action="store_true", help="the driver makes volumes")
     parser.add_argument("--expand", action="store_true", help="the driver grows volumes on nodes")
     parser.add_argument("--stats", action="store_true", help="the driver says how full volumes are")
     options = parser.parse_args()
@@ -274,6 +292,7 @@ async def _main() -> None:
         accessible_topology=messages.Topology(segments={f"topology.{options.name}/node": options.node}),
     )
     driver.log = Path(options.log)
+    driver.controller = Controller() if options.controller else None
     driver.usage = [messages.VolumeUsage(total=100, used=60, available=40, unit=messages.VolumeUsage.BYTES)]
     driver.capabilities |= {Capability.EXPAND_VOLUME} if options.expand else set()
     driver.capabilities |= {Capability.GET_VOLUME_STATS} if options.stats else set()

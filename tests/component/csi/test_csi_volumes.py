@@ -578,3 +578,44 @@ async def test_a_disk_without_file_system_is_in_the_list(tmp_path: Path, server:
         found = await world.inventory()
         assert [(row.volume, row.device, row.driver) for row in found.volumes] == [("pv1", True, "d.example")]
         assert [row.users for row in found.staged] == [("default/db",)]
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
+@pytest.mark.parametrize("method", ALL[1:])
+async def test_an_agent_killed_during_any_call_leaves_what_the_next_one_undoes(
+    tmp_path: Path, server: FakeAPIServer, method: str, done: bool, block: bool
+) -> None:
+    """The driver may have done its work, or not: nothing is left in either case, and no data is lost."""
+    if block:
+        put_volume(server, volumeMode="Block")
+    it = claim_pod(block=block)
+    async with csi_world(tmp_path, server) as first, driver_in(first) as driver:
+        held = driver.held_after if done else driver.held
+
+        async def life() -> None:
+            path = await first.prepare(it)
+            if not block:
+                Path(path, "precious").write_text("kept")
+            await first.tear_down(it)
+
+        held.add(method)
+        living = asyncio.create_task(life())
+        await first.until(lambda: method in (driver.finished if done else driver.calls))
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+        held.clear()
+        driver.go_on.set()
+    async with csi_world(tmp_path, server) as second:
+        await driver.serve()
+        await driver.register()
+        await second.until(lambda: second.drivers.all())
+        await second.tear_down(it)
+        await second.staging.sweep()
+        assert second.mounted() == []
+        assert (driver.staged, driver.published) == ({}, {})
+        assert second.in_use.names() == ()
+        assert not list((tmp_path / "pods/u1").glob("vol*/kubernetes.io~csi/*"))
+        if not block and method in ALL[3:]:
+            assert (tmp_path / "plugins/d.example/data/h-pv1/precious").read_text() == "kept"
+        await driver.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -148,6 +149,25 @@ def test_a_volume_that_fails_is_named_with_its_error() -> None:
     verdict = pod_verdict(it)
     assert (verdict.rule, verdict.state) == ("volume_not_ready", "failing")
     assert 'volume data: hostPath "/data" does not exist; a call runs for 1 min 38 s' in verdict.sentence
+
+
+def test_a_call_of_a_csi_driver_that_lasts_is_named_with_its_volume() -> None:
+    call = waiting("csi_call", "CSI driver d.example: NodeStageVolume of volume pv1", 2)
+    it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=(call,)))
+    verdict = pod_verdict(it)
+    assert (verdict.rule, verdict.state) == ("volume_not_ready", "waiting")
+    assert "volume pv1; CSI driver d.example: NodeStageVolume runs for 1 min 38 s" in verdict.sentence
+
+
+def test_a_call_of_a_csi_driver_that_failed_is_told_in_words() -> None:
+    said = 'MountVolume.MountDevice failed for volume "pv1" : rpc error: code = Unavailable desc = refused'
+    failed = station("volumes", 1, 2, outcome="failed", detail=said)
+    tried = waited("csi_call", "CSI driver d.example: NodeStageVolume of volume pv1", 1, 2, "volumes")
+    call = msgspec.structs.replace(tried, outcome="failed")
+    it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], call, failed))
+    verdict = pod_verdict(it)
+    assert "CSI driver d.example (NodeStageVolume) does not answer at its socket" in verdict.sentence
+    assert "driver's pod on this node runs" in verdict.next_step
 
 
 def test_a_volume_that_came_right_is_not_blamed() -> None:
