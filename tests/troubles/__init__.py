@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.troubles.table import Trouble
 
-FILES = ("images", "containers", "volumes", "rejections", "objects", "manifests", "starts", "api_servers")
+FILES = (
+    "images",
+    "containers",
+    "volumes",
+    "rejections",
+    "objects",
+    "manifests",
+    "starts",
+    "api_servers",
+    "runtime",
+    "places",
+)
 
 
 def areas() -> list[tuple[str, tuple[Trouble, ...]]]:

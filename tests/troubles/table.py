@@ -28,6 +28,7 @@ _CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\d\d:\d\d:\d\d UTC|\d{4}-\d\d-\d\dT[\d:.+]+Z?"), "TIME"),
     (re.compile(r"\b\d[\d.]* (ms|s|min|h|d)( \d+ (s|min|h))?\b"), "DURATION"),
     (re.compile(r"/tmp/(?:[\w.-]+/)*?(?=(?:root|manifests|folder)\b)"), "FOLDER/"),
+    (re.compile(r"/tmp/glt-\w+/"), "FOLDER/"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b"), "UID"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "ID"),
     (re.compile(r"\bpid \d+"), "pid N"),

@@ -139,6 +139,15 @@ TROUBLES = (
         pod=spec("readiness-gate", readinessGates=[{"conditionType": "example.com/balanced"}]),
     ),
 )
+LATER = (
+    Trouble(
+        name="wrong-handler",
+        made="the pod's RuntimeClass names a handler that the node's runtime lacks",
+        rule=Rule.SANDBOX,
+        says=("the runtime of this node has no handler nowhere",),
+        pod=spec("wrong-handler", runtimeClassName="nowhere"),
+    ),
+)
 DELETED = (
     Trouble(
         name="finalizer",
@@ -174,6 +183,12 @@ def prepare(world: ClusterWorld) -> None:
         "resources": {"requests": {"storage": "1Mi"}},
     }
     world.plane.apply(
+        {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": "nowhere"},
+            "handler": "nowhere",
+        },
         {**one, "kind": "Secret", "stringData": {"k": "hunter2"}},
         {**one, "kind": "ConfigMap", "data": {"k": "v"}},
         {**one, "kind": "PersistentVolumeClaim", "metadata": {"name": "unbound"}, "spec": claim},
@@ -183,11 +198,11 @@ def prepare(world: ClusterWorld) -> None:
 @pytest.fixture(scope="module")
 def world(cluster: ClusterWorld) -> ClusterWorld:
     prepare(cluster)
-    cluster.put(*chosen(TROUBLES), *chosen(DELETED))
+    cluster.put(*chosen(TROUBLES), *chosen(LATER), *chosen(DELETED))
     return cluster
 
 
-@each_chosen(TROUBLES)
+@each_chosen((*TROUBLES, *LATER))
 def test_a_pod_that_waits_for_another_party_gets_its_name(world: ClusterWorld, trouble: Trouble) -> None:
     world.shows(trouble)
 

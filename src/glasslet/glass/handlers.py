@@ -44,6 +44,7 @@ from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
 
 _LAST_WORDS_SECONDS = 1.0
+_OUTLOOK_SECONDS = 2.0
 _LAST_WORDS_LENGTH = 300
 _LOG_HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
@@ -137,7 +138,12 @@ class GlassHandlers:
     async def node_why(self, _request: web.Request) -> web.StreamResponse:
         """`why node`, with what the node has left."""
         verdict = self.node()
-        pressure = pressure_evidence(await self._source.outlook(""))
+        try:
+            # The figures need the runtime, and it may be what hangs.
+            async with asyncio.timeout(_OUTLOOK_SECONDS):
+                pressure = tuple(pressure_evidence(await self._source.outlook("")))
+        except TimeoutError:
+            pressure = (Evidence(label="pressure", text=f"no figures within {_OUTLOOK_SECONDS:g} s"),)
         return _json(replace(verdict, evidence=(*verdict.evidence, *pressure)))
 
     async def eviction(self, request: web.Request) -> web.StreamResponse:

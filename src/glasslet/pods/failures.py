@@ -13,6 +13,10 @@ from glasslet.pods.planner import POD_LEVEL, HoldBack
 from glasslet.pods.settings import WorkerSettings
 from glasslet.runtime.errors import RuntimeCallError, RuntimeUnavailable
 
+_KEPT = 340
+"""Characters of a runtime's error."""
+_BEGINNING = 60
+
 
 class Retry(Enum):
     """When a failed step is tried again."""
@@ -27,7 +31,8 @@ class Retry(Enum):
 
 class StepFailed(Exception):
     """An action failed. `key`: container name or POD_LEVEL; `waiting`: what the API shows for the container from now
-    on until a start succeeds. `retry_at`: monotonic time of the next try, where that is known better than `retry`."""
+    on until a start succeeds. `retry_at`: monotonic time of the next try, where that is known better than `retry`;
+    `said`: the words of the party that failed, for the record only."""
 
     def __init__(
         self,
@@ -37,8 +42,9 @@ class StepFailed(Exception):
         retry: Retry = Retry.LATER,
         retry_at: float | None = None,
         waiting: Waiting | None = None,
+        said: str = "",
     ) -> None:
-        super().__init__(why)
+        super().__init__(f"{why}: {said}" if said else why)
         self.key = key
         self.why = why
         self.retry = retry
@@ -49,7 +55,12 @@ class StepFailed(Exception):
 def runtime_failed(key: str, error: RuntimeCallError, *, waiting: Waiting | None = None) -> StepFailed:
     """The runtime refused or did not answer."""
     retry = Retry.SOON if isinstance(error, RuntimeUnavailable) else Retry.LATER
-    return StepFailed(key, f"{error.verb} failed", retry=retry, waiting=waiting)
+    return StepFailed(key, f"{error.verb} failed", retry=retry, waiting=waiting, said=_both_ends(error.message))
+
+
+def _both_ends(chain: str) -> str:
+    """A chain of errors as long as the record keeps it: its end has the cause."""
+    return chain if len(chain) <= _KEPT else f"{chain[:_BEGINNING]} … {chain[_BEGINNING - _KEPT :]}"
 
 
 def hold_back(memory: PodMemory, failure: StepFailed, *, clock: Clock, settings: WorkerSettings) -> HoldBack:

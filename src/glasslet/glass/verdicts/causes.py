@@ -100,6 +100,16 @@ _PLUGIN: Final = re.compile(
     r'plugin type="(?P<type>[^"]*)"(?: name="(?P<name>[^"]*)")? failed \((?P<call>\w+)\): (?P<why>.*)', re.DOTALL
 )
 _NO_PLUGIN: Final = re.compile(r'failed to find plugin "(?P<type>[^"]+)" in path \[?(?P<path>[^\]]*)\]?')
+_NO_ADDRESS: Final = re.compile(r"no (?:IP )?addresses available in (?:range set|network)[: ]*(?P<range>\S+)")
+_NO_PROGRAM: Final = re.compile(
+    r"(?:fork/)?exec:? \"?(?P<path>[^\s:\"]+)\"?: (?:no such file|executable file not found)"
+)
+_NO_HANDLER: Final = re.compile(r'no runtime for "(?P<handler>[^"]*)" is configured')
+_PROGRAM_FAILED: Final = re.compile(
+    r"(?P<path>/\S+) did not terminate success\w+: (?P<how>.*?)(?:: unknown)?$", re.DOTALL
+)
+_NO_SPACE: Final = re.compile(r"no space left on device", re.IGNORECASE)
+_LOW_LEVEL: Final = re.compile(r"OCI runtime create failed: (?P<why>.*?)(?:: unknown)?$", re.DOTALL)
 _SANDBOX_IMAGE: Final = re.compile(r'failed to get sandbox image "(?P<image>[^"]+)"(?P<rest>.*)', re.DOTALL)
 
 
@@ -122,6 +132,12 @@ def sandbox_cause(chain: str) -> Cause | None:
     if (found := _PLUGIN.search(chain)) is not None:
         plugin = f"network plugin {found['type']}" + (f" of network {found['name']}" if found["name"] else "")
         why = found["why"].strip()
+        if (full := _NO_ADDRESS.search(why)) is not None:
+            return Cause(
+                f"{plugin} has no free address left in {full['range']}",
+                "delete pods, or give the network more addresses; a crash may have left reservations of pods that are "
+                "gone (host-local: /var/lib/cni/networks)",
+            )
         if not why or _HUNG.search(why):
             step = f"look for the plugin's process and log; restart what plugin {found['type']} waits for"
             return Cause(f"{plugin} did not answer ({last_part(why) or 'no error message'})", step)
@@ -132,11 +148,34 @@ def sandbox_cause(chain: str) -> Cause | None:
         cause = image_cause(found["rest"])
         why = f": {cause.words}" if cause is not None else ""
         return Cause(f"the sandbox image {found['image']} cannot be pulled{why}", cause.next_step if cause else "")
+    if (below := _low_level(chain)) is not None:
+        return below
     if "cni" in chain.lower() or "network" in chain.lower():
         return Cause(f"its network cannot be set up: {last_part(chain)}", CNI_STEP)
     if _HUNG.search(chain):
         step = "look for a network plugin that hangs (processes of /opt/cni/bin), and check the runtime's log"
         return Cause("the runtime did not finish in time, most often because a network plugin hangs", step)
+    return None
+
+
+def _low_level(chain: str) -> Cause | None:
+    """What fails below the runtime: its disk, its handlers, the program that makes containers."""
+    if _NO_SPACE.search(chain) is not None:
+        return Cause("no space is left on the runtime's disk", "free space on the runtime's disk (df; unused images)")
+    if (found := _NO_HANDLER.search(chain)) is not None:
+        step = "correct the handler of the pod's RuntimeClass, or add it to the runtime's configuration on this node"
+        return Cause(f"the runtime of this node has no handler {found['handler']}", step)
+    if (found := _NO_PROGRAM.search(chain)) is not None:
+        step = "install it, or correct the runtime's configuration (BinaryName)"
+        return Cause(f"the runtime's program {found['path']} does not exist", step)
+    if (found := _PROGRAM_FAILED.search(chain)) is not None:
+        step = "run it by hand (--version), and see the runtime's log: its version and the kernel's have to fit"
+        return Cause(f"the program that makes containers, {found['path']}, failed: {_cut(found['how'])}", step)
+    if (found := _LOW_LEVEL.search(chain)) is not None:
+        return Cause(
+            f"the program that makes containers failed: {_cut(found['why'])}",
+            "correct what it names; its version and the kernel's have to fit the runtime (runc --version)",
+        )
     return None
 
 

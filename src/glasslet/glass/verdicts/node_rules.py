@@ -210,7 +210,7 @@ def runtime_down(it: NodeSituation) -> VerdictAnswer | None:
     return it.verdict(
         Rule.RUNTIME_DOWN,
         VerdictState.FAILING,
-        f"{it.name} is NotReady: {cause.words}.",
+        f"{it.name} {'is' if it.runtime.errors else 'will soon be'} NotReady: {cause.words}.",
         since=it.runtime.since,
         evidence=[
             ("runtime", "; ".join(it.runtime.errors)),

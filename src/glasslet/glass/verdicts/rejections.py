@@ -18,10 +18,14 @@ _SHORTAGE: Final = re.compile(
     r"Node didn't have enough resource: (?P<name>\S+), requested: (?P<asked>\d+), used: (?P<used>\d+), "
     r"capacity: (?P<all>\d+)"
 )
+_NO_VICTIMS: Final = re.compile(
+    r"no set of running pods found to reclaim resources: \[\(res: (?P<name>\S+), q: (?P<missing>\d+)\)"
+)
 _BYTES: Final = ("memory", "ephemeral-storage")
 _NEXT: Final = {
     "NodeAffinity": "label the node, or correct the pod's nodeSelector or affinity",
     "NodeName": "correct spec.nodeName",
+    "UnexpectedAdmissionError": "delete a pod of this node, or make the node larger",
     "NodePorts": "use another host port, or delete the pod that holds it",
     "PodOSNotSupported": "correct spec.os, or bind the pod to another node",
     "SysctlForbidden": "allow the sysctl on this node (allowedUnsafeSysctls), or leave it out",
@@ -35,7 +39,7 @@ def rejected(it: Situation) -> VerdictAnswer | None:
         return None
     said = it.status.message.removeprefix(_REJECTED)
     made = next((e for e in reversed(it.record.events) if isinstance(e, Decided) and e.what == "rejected"), None)
-    cause = _shortage(said) or _misfit(it) or _system(it) or said.rstrip(".")
+    cause = _shortage(said) or _no_victims(said) or _misfit(it) or _system(it) or said.rstrip(".")
     fallback = "lower the pod's requests, or free room on the node" if it.status.reason.startswith("OutOf") else ""
     step = _NEXT.get(it.status.reason, fallback) or "correct what the message names"
     return it.verdict(
@@ -72,6 +76,19 @@ def _shortage(said: str) -> str:
     free = _amount(name, max(0, total - used))
     taken = f"{_amount(name, used)} of {_amount(name, total)} are requested by other pods"
     return f"{_amount(name, asked)} of {name} are asked, {free} are free ({taken})"
+
+
+def _no_victims(said: str) -> str:
+    """For a critical pod, for which others would have made room."""
+    found = _NO_VICTIMS.search(said)
+    if found is None:
+        return ""
+    lacks = (
+        "all places for pods are taken"
+        if found["name"] == "pods"
+        else (f"{_amount(found['name'], int(found['missing']))} of {found['name']} are missing")
+    )
+    return f"{lacks}, and no pod of lower priority could make room for this critical one"
 
 
 def _amount(resource: str, number: int) -> str:

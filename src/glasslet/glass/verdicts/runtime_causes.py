@@ -46,8 +46,8 @@ class RuntimeState(Struct, frozen=True, kw_only=True):
 
 
 def runtime_cause(it: RuntimeState) -> Cause | None:
-    """Why the runtime is not ready, None if it is."""
-    if not it.errors:
+    """Why the runtime is not ready, or will not be soon; None while it answers."""
+    if not it.errors and not it.said and not _is_silent(it):
         return None
     where = it.endpoint.removeprefix("unix://") or "its socket"
     if "No such file or directory" in it.said:
@@ -65,6 +65,9 @@ def runtime_cause(it: RuntimeState) -> Cause | None:
     if (late := _late_call(it)) is not None:
         lasts = duration(it.now.timestamp() - late.since)
         return Cause(f"the container runtime does not answer {late.on}, asked {lasts} ago{process}", _RESTART)
+    if "before receiving SETTINGS" in it.said:
+        words = f"the container runtime does not answer: it takes connections at {where} and says nothing"
+        return Cause(f"{words}{process}", _RESTART)
     if it.said:
         return Cause(f"the container runtime does not answer: {_brief(it.said)}{process}", _RESTART)
     if (stale := next(filter(None, map(_PLEG.search, it.errors)), None)) is not None:
@@ -93,6 +96,12 @@ def network_cause(it: RuntimeState) -> Cause | None:
 def _late_call(it: RuntimeState) -> LiveWait | None:
     late = [one for one in it.calls if it.now.timestamp() - one.since >= _NO_ANSWER_SECONDS]
     return min(late, key=lambda one: one.since, default=None)
+
+
+def _is_silent(it: RuntimeState) -> bool:
+    """Whether the question that its readiness depends on has no answer for some time."""
+    late = _late_call(it)
+    return late is not None and late.on == "Status"
 
 
 def _brief(said: str) -> str:

@@ -109,11 +109,12 @@ class RuntimeConditions:
 
     async def poll(self) -> None:
         """Asks once; a question without an answer is given up when the runtime counts as down."""
+        asked = self._clock.now()
         try:
             async with asyncio.timeout(self._polling.down_after):
                 status = await self._runtime.status(detailed=self._network is not None)
         except (RuntimeCallError, TimeoutError) as error:
-            self._failed(str(error) or f"no answer to Status within {self._polling.down_after:g} s")
+            self._failed(str(error) or f"no answer to Status within {self._polling.down_after:g} s", asked)
             logger.debug("runtime status unknown", extra={"error": str(error)})
         else:
             self._take(status)
@@ -135,10 +136,9 @@ class RuntimeConditions:
             self._last_good = self._clock.monotonic()
             self.first_ready.set()
 
-    def _failed(self, said: str) -> None:
-        now = self._clock.now()
-        self.failure = PollFailure(said, self.failure.since if self.failure is not None else now)
-        self.runtime_since = self.runtime_since or now
+    def _failed(self, said: str, asked: datetime) -> None:
+        self.failure = PollFailure(said, self.failure.since if self.failure is not None else asked)
+        self.runtime_since = self.runtime_since or asked
 
     def _silence(self) -> str | None:
         if self._last_good is None:
