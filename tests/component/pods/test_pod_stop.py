@@ -289,9 +289,24 @@ async def test_a_shorter_grace_counts_for_the_next_try_only() -> None:
         assert 20 <= agent.clock.monotonic() - began < 21
 
 
+async def test_a_container_that_ends_while_the_runtime_kills_it_holds_nothing_up() -> None:
+    """containerd 1.6 fails the call then; a node that shuts down has no ten seconds for the next try."""
+    async with running_agent() as agent:
+        agent.runtime.fail(Verb.STOP_CONTAINER, RuntimeRejected("StopContainer", "failed to kill: ttrpc: closed"))
+        one = pod()
+        agent.add(one)
+        await agent.until_running("main")
+        began = agent.clock.monotonic()
+        agent.remove(one)
+        await agent.until_gone()
+        assert agent.clock.monotonic() - began < 3
+        assert agent.events.of("FailedKillPod") == []
+
+
 async def test_a_stop_that_fails_is_told_and_tried_again() -> None:
     async with running_agent() as agent:
-        agent.runtime.fail(Verb.STOP_CONTAINER, RuntimeRejected("StopContainer", "busy"))
+        for _ in range(2):
+            agent.runtime.fail(Verb.STOP_CONTAINER, RuntimeRejected("StopContainer", "busy"))
         one = pod()
         agent.add(one)
         await agent.until_running("main")

@@ -20,7 +20,7 @@ from glasslet.pods.verbs.grace import MIN_CONTAINER_GRACE
 from glasslet.pods.verbs.hooks import HookFailed, HookRunner
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import Station, WaitKind
-from glasslet.runtime.errors import NotInRuntime
+from glasslet.runtime.errors import NotInRuntime, RuntimeRejected
 from glasslet.runtime.protocols import RuntimeService
 
 
@@ -69,8 +69,16 @@ class ContainerKiller:
         wait = self._recorder.wait(WaitKind.GRACE_PERIOD, on=f"end of {name}", until=until, container=name)
         with self._observed.changing(ref.uid, one.id):
             with wait, suppress(NotInRuntime):
-                await self._runtime.stop_container(one.id, left)
+                await self._stop_at_last(one.id, left)
             await self._observed.refresh_container(ref, one.id)
+
+    async def _stop_at_last(self, container: ContainerID, grace: int) -> None:
+        """containerd answers with an error when a container ends by itself just as it is killed: the second call finds
+        that it ended. Without it the pod would rest for ten seconds, which a node that shuts down may not have."""
+        try:
+            await self._runtime.stop_container(container, grace)
+        except RuntimeRejected:
+            await self._runtime.stop_container(container, MIN_CONTAINER_GRACE)
 
     async def _pre_stop(self, one: Condemned) -> int:
         """Runs the hook; the whole seconds it took. A hook that outlasts the grace is abandoned, not killed."""
