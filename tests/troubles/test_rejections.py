@@ -50,8 +50,6 @@ TROUBLES = (
     refused("bad-sysctl", "a sysctl that this node does not allow", "kernel.msgmax",
             securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "9000"}]}) ,
     asks("too-much-cpu", "more CPU than is free", "of cpu are asked", "are free", cpu="1k"),
-    asks("no-such-resource", "a resource that no device plugin of the node has", "example.com/gpu",
-         **{"example.com/gpu": "1"}),
     asks("too-much-memory", "more memory than is free", "of memory are asked", "are free", memory="100Ti"),
     Trouble(
         name="port-taken",
