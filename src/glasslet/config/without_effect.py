@@ -52,7 +52,6 @@ OPTIONS: Mapping[str, str] = {
 KUBELET_GATES: Mapping[str, str] = {
     "CPUManagerPolicyAlphaOptions": _MANAGERS,
     "CPUManagerPolicyBetaOptions": _MANAGERS,
-    "CSIVolumeHealth": "there is no CSI yet",
     "DRAExtendedResource": "there is no DRA yet",
     "DisableCPUQuotaWithExclusiveCPUs": _MANAGERS,
     "DisableNodeKubeProxyVersion": "kubeProxyVersion stays empty, whatever the gate says",
