@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import itertools
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -173,6 +175,23 @@ async def test_answer_without_end_is_an_error_before_it_is_in_memory(length_is_s
         with pytest.raises(Unavailable, match="longer than 33554432 bytes"):
             await client.get("/api/v1/namespaces/default/pods/a", Pod)
     assert sent < 64 << 20
+
+
+async def test_compressed_answer_is_bounded_by_what_it_unpacks_to() -> None:
+    packed = gzip.compress(bytes(256 << 20), compresslevel=1)
+
+    async def handler(request: web.Request) -> web.Response:
+        return web.Response(body=packed, headers={"Content-Encoding": "gzip"})
+
+    async with server(handler) as (client, _):
+        tracemalloc.start()
+        try:
+            with pytest.raises(Unavailable, match="longer than 33554432 bytes"):
+                await client.get("/api/v1/namespaces/default/pods/a", Pod)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 80 << 20
 
 
 async def test_list_of_large_objects_is_asked_for_in_smaller_pages(monkeypatch: pytest.MonkeyPatch) -> None:
