@@ -188,7 +188,9 @@ async def _main() -> None:
     while True:
         # Registers again whenever the agent's socket is another one, as plugins do.
         try:
-            found = os.stat(f"{options.folder}/kubelet.sock").st_ino
+            status = os.stat(f"{options.folder}/kubelet.sock")
+            # A new socket may get the number of the one that was removed.
+            found = status.st_ino, status.st_ctime_ns
             if not os.path.exists(plugin.socket):
                 await plugin.stop()
                 await plugin.serve()
