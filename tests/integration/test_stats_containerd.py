@@ -261,8 +261,9 @@ async def test_metrics_name_pod_and_container(node: Node) -> None:
 
 
 async def test_metrics_that_the_node_suite_asks_for_are_there_within_its_bounds(node: Node) -> None:
-    # Block I/O is counted once there was any.
-    node.agent.put(limited("small", "echo hello > /file; sync; sleep 1000", memory="80000000"))
+    # Block I/O is counted once there was any. `sync` would write what the whole machine has not written yet.
+    write = "dd if=/dev/zero of=/file bs=4096 count=1 conv=fsync"
+    node.agent.put(limited("small", f"{write}; sleep 1000", memory="80000000"))
     await started(node, "small")
 
     async def all_are_within_bounds() -> None:
