@@ -164,9 +164,10 @@ def _check_replacement(flags: list[str], output: str) -> int:
     found = differences(set_up, loaded, tuple(in_order([*loaded.problems, *machine_problems(loaded)])))
     if output == "json":
         import json
-        from dataclasses import asdict
 
-        _say(json.dumps({"differences": [asdict(one) for one in found]}, ensure_ascii=False, indent=1))
+        import msgspec
+
+        _say(json.dumps({"differences": [msgspec.structs.asdict(one) for one in found]}, ensure_ascii=False, indent=1))
     else:
         _say(as_text(found))
     return 1 if any(one.weight is Weight.STOP for one in found) else 0

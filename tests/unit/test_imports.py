@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import glasslet
 
 
 def told(program: str, **environment: str) -> str:
@@ -34,3 +37,10 @@ print(os.environ["SSL_CERT_FILE"], "SSL_CERT_DIR" in os.environ, gc.isenabled(),
 """
     os.environ.pop("SSL_CERT_DIR", None)
     assert told(program, SSL_CERT_FILE="/etc/ours.pem") == "/etc/ours.pem False True True"
+
+
+def test_values_are_structs_but_for_those_that_help_loads() -> None:
+    """A dataclass takes a millisecond and 13 kB when its module is loaded, a Struct a fiftieth of that."""
+    root = Path(glasslet.__file__).parent
+    found = {str(file.relative_to(root)) for file in root.rglob("*.py") if "\n@dataclass" in file.read_text()}
+    assert found == {"config/problem.py", "config/flags/parsing.py"}

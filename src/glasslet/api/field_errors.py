@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from glasslet.api.codec import to_plain
 
@@ -51,8 +52,7 @@ class FieldPath(str):
         return FieldPath(f"{self}[{name}]")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """One error in one field."""
 
     path: str

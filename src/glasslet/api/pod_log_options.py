@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class PodLogOptions:
+
+class PodLogOptions(Struct, frozen=True):
     """The options as they arrive. `stream`: All, Stdout or Stderr; None means no limit."""
 
     follow: bool = False

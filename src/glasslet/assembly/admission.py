@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.admission.app_armor import app_armor_rule
 from glasslet.admission.chain import PodAdmission
@@ -64,8 +65,7 @@ def _build_admission(platform: Platform, node: Callable[[], Node], initial: Call
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeSide:
+class ResizeSide(Struct, frozen=True, kw_only=True):
     """`kept` is a service: it writes."""
 
     allocations: Allocations

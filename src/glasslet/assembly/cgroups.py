@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
@@ -35,8 +36,7 @@ from glasslet.runtime.cri.runtime_service import CRIRuntime
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupSide:
+class CgroupSide(Struct, frozen=True, kw_only=True):
     """`start` comes before the first pod; it raises CgroupSetupFailed."""
 
     pods: Cgroups

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.node import Node
@@ -32,8 +32,7 @@ from glasslet.volumes.attachment import VolumesInUse
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSide:
+class ClusterSide(Struct, frozen=True, kw_only=True):
     """The parts that need an API server."""
 
     clients: APIClients

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -44,8 +45,7 @@ from glasslet.volumes.types.projected import ProjectedVolume, Projections
 from glasslet.volumes.types.secret import SecretVolume
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationNeeds:
+class ConfigurationNeeds(Struct, frozen=True, kw_only=True):
     """`on_change`: objects of a pod changed; `on_change_of_all`: objects that any pod may use changed. `annotations`:
     those of the Node object, for the time to live of strategy Cache."""
 
@@ -57,8 +57,7 @@ class ConfigurationNeeds:
     annotations: Callable[[], Mapping[str, str]] = dict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationSide:
+class ConfigurationSide(Struct, frozen=True, kw_only=True):
     """`services` run while pods do; `listed`: the cluster's services, None for a standalone agent."""
 
     plugins: Mapping[str, VolumePlugin]
@@ -162,8 +161,7 @@ def _nothing_kept(uid: PodUID) -> None:
     return
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginSide:
+class PluginSide(Struct, frozen=True, kw_only=True):
     """`forget` drops the tokens of a removed pod."""
 
     credentials: Credentials = anonymous

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.exchange.volume import ReportedFigures
@@ -26,8 +27,7 @@ from glasslet.volumes.sources import CSI
 from glasslet.volumes.types.csi import CSIVolumes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CSISide:
+class CSISide(Struct, frozen=True, kw_only=True):
     """`services` run with the node; `publication` and `objects` are None without an API server."""
 
     drivers: Drivers
@@ -80,8 +80,7 @@ def _no_figures(_uid: str) -> Mapping[str, ReportedFigures]:
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CSIVolumeSide:
+class CSIVolumeSide(Struct, frozen=True, kw_only=True):
     """Volumes of drivers; nothing without an API server, which says what is behind claims and what drivers want."""
 
     plugins: Mapping[str, VolumePlugin] = field(default_factory=dict)

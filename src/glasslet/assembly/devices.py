@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
@@ -18,8 +19,7 @@ from glasslet.plugin_registry.watcher import PluginHandler, PluginRegistry
 from glasslet.sources.folder_watch import FolderWatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSide:
+class DeviceSide(Struct, frozen=True, kw_only=True):
     """`manager.start` comes before the services, and before the first pod."""
 
     manager: DeviceManager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from glasslet.calls.start import StartWatch
 from glasslet.concurrency.clock import Clock, SystemClock
@@ -42,8 +43,7 @@ _USER_AGENT = f"kubelet/{KUBELET_VERSION} (linux) glasslet"
 _UNLIMITED = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class APIClients:
+class APIClients(Struct, frozen=True, kw_only=True):
     """One client per purpose: what must not wait shares no queue with what may. `heartbeats`: node status and lease,
     without limit, with their own time-out; `events`: eventRecordQPS, eventBurst; `reviews`: token and access reviews,
     without limit, as a client waits for each; `requests`: all others (kubeAPIQPS, kubeAPIBurst)."""
@@ -64,8 +64,7 @@ class APIClients:
             await client.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connector:
+class Connector(Struct, frozen=True, kw_only=True):
     """Makes clients."""
 
     recorder: Recorder
@@ -128,8 +127,7 @@ def build_client_identity(
 _PRIVATE = 0o750
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foundation:
+class Foundation(Struct, frozen=True, kw_only=True):
     """The parts that are built first and end last."""
 
     loaded: Loaded

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.node import NodeAddress
 from glasslet.assembly.cluster import ClusterSide
@@ -18,8 +19,7 @@ from glasslet.server.transport.tls_options import TLSOptions
 from glasslet.telemetry.metrics.certificates import ReviewFamilies, ServingCertificateMetrics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TLSSide:
+class TLSSide(Struct, frozen=True, kw_only=True):
     """`identity` is None unless the cluster signs the serving certificate (serverTLSBootstrap)."""
 
     serving: ServingTLS

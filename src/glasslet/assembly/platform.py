@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import ClusterSide, build_cluster_side
@@ -15,8 +15,7 @@ from glasslet.eviction.pressures import NodePressures
 from glasslet.sources.desired import DesiredPods
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Platform:
+class Platform(Struct, frozen=True, kw_only=True):
     """What all parts for pods are built on. `cluster` is None without an API server; `host_ips`: the node's
     addresses."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from glasslet.api.object import ContainerID
 from glasslet.assembly.cgroups import CgroupSide, build_cgroup_side
@@ -27,8 +28,7 @@ from glasslet.runtime.errors import RuntimeCallError
 from glasslet.volumes.manager import VolumeManager
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodParts:
+class PodParts(Struct, frozen=True, kw_only=True):
     """The node's side of pods, and their data."""
 
     files: PodFiles

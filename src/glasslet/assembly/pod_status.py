@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_origin import is_static
@@ -78,8 +79,7 @@ def _recursive_read_only(runtime: RuntimeSide, handler: str) -> bool:
     return any(one.name == handler and one.recursive_read_only_mounts for one in runtime.conditions.handlers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeSide:
+class ProbeSide(Struct, frozen=True, kw_only=True):
     """The probes, and their results that outlive the agent."""
 
     manager: ProbeManager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from glasslet.admission.chain import counted
 from glasslet.assembly.admission import build_pod_admission, build_resizes
@@ -31,8 +31,7 @@ from glasslet.status.manager import StatusManager
 from glasslet.volumes.manager import VolumeManager
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSide:
+class PodSide(Struct, frozen=True, kw_only=True):
     """The parts that make desired pods run."""
 
     desired: DesiredPods

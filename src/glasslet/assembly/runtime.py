@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.foundation import Foundation
@@ -31,8 +32,7 @@ _PATIENCE = 15.0
 _RETRY = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeSide:
+class RuntimeSide(Struct, frozen=True, kw_only=True):
     """The parts that use the CRI connection."""
 
     connection: CRIConnection

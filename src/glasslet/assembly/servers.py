@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiohttp import web
+from msgspec import Struct
 
 from glasslet.assembly.cluster import ClusterSide
 from glasslet.assembly.eviction import build_outlook
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from glasslet.host.service_manager import ServiceManager
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSide:
+class ServerSide(Struct, frozen=True, kw_only=True):
     """The servers that listen. `services` keep their certificates valid."""
 
     listening: tuple[KubeletServer | UnixSocketServer, ...]

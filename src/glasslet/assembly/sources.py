@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -72,8 +73,7 @@ def build_static_sources(foundation: Foundation, desired: DesiredPods) -> tuple[
     return tuple(sources)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class APIPods:
+class APIPods(Struct, frozen=True, kw_only=True):
     """The parts for pods of the API server. `last_known` is None unless it is switched on."""
 
     source: APISource

@@ -4,9 +4,10 @@ pods."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -34,8 +35,7 @@ from glasslet.stats.disks.log_usage import LogUsage
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upkeep:
+class Upkeep(Struct, frozen=True, kw_only=True):
     """`services` holds all of it; the other fields are the parts that other rooms read."""
 
     housekeeping: Housekeeping

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from glasslet.answers.calls import Call, CallsAnswer, CallsRequest
 from glasslet.calls.instruments import Instrument, InstrumentTaken, instrument_for
@@ -43,8 +44,7 @@ class TraceRefused(Exception):
         self.allowed = allowed
 
 
-@dataclass(frozen=True, slots=True)
-class TracedFacts:
+class TracedFacts(Struct, frozen=True):
     """`waiting_on`: what the current task waits for, "" without a name; `is_ready`: of a pod by namespace and name;
     `last_step`: when that pod last left a station of its way, in the record's seconds; None: it never did."""
 

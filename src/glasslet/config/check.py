@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from glasslet.config.document import format_path
 from glasslet.config.failure import first_line
@@ -15,8 +18,7 @@ from glasslet.config.validation.finding import Finding, refused
 from glasslet.config.validation.machine import validate_on
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveRow:
+class EffectiveRow(Struct, frozen=True):
     """One value of the merged configuration; `value` is plain data, masked if it may be secret."""
 
     path: str
@@ -24,8 +26,7 @@ class EffectiveRow:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """The answer. The kubelet would start with this command line exactly if `problems` is empty."""
 
     problems: tuple[ConfigProblem, ...]
@@ -39,7 +40,7 @@ class CheckReport:
             "warnings": [asdict(notice) for notice in self.warnings],
         }
         if effective:
-            made["effective"] = [asdict(row) for row in self.effective]
+            made["effective"] = [msgspec.structs.asdict(row) for row in self.effective]
         return made
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_file
@@ -13,8 +14,7 @@ from glasslet.config.problem import ConfigProblem, Notice, OriginKind, SettingOr
 from glasslet.config.schema import Tree, check_types
 
 
-@dataclass(slots=True)
-class ConfigFile:
+class ConfigFile(Struct):
     """The content of a file. `tree` is None if no part can be used; nulls stay in drop-ins."""
 
     path: str

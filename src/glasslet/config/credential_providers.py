@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -76,8 +75,7 @@ class CredentialProviders(Struct, frozen=True, kw_only=True):
     hash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The result of reading. With problems, the rest is as complete as possible."""
 
     config: CredentialProviders

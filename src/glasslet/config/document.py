@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 MAX_DEPTH = 100
 """Deepest nesting; the deepest Kubernetes object needs about twenty levels."""
@@ -31,16 +32,14 @@ class DocumentError(Exception):
         self.message = message
 
 
-@dataclass(slots=True, eq=False)
-class Spot:
+class Spot(Struct, eq=False):
     """Where a value stands: its line (from 1) and the spots of what is inside it, by key or index."""
 
     line: int
     inside: dict[str | int, Spot] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(Struct, frozen=True, eq=False):
     """One document: plain data (`None bool int float str list dict`, keys always str) and its positions.
 
     `duplicates` holds (path, line) of repeated keys where the caller asked to tolerate them; the last value counts.

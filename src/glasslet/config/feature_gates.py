@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.config.gate_table import GATES, LATER, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGates:
+class FeatureGates(Struct, frozen=True):
     """The gates that are on. `overrides` are the valid settings as given; all others have their default of 1.34."""
 
     overrides: Mapping[str, bool] = field(default_factory=dict)
@@ -31,8 +31,7 @@ class FeatureGates:
         return {name: self.enabled(name) for name in sorted(GATES)}
 
 
-@dataclass(frozen=True, slots=True)
-class GateFinding:
+class GateFinding(Struct, frozen=True):
     """Something about one setting; an error keeps the kubelet from starting."""
 
     name: str

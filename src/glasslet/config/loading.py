@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from glasslet.config.config_file import ConfigFile, read_config_file
 from glasslet.config.defaults import (
@@ -37,8 +39,7 @@ _SECRET_FIELDS = ("staticPodURLHeader",)
 PathKey = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The outcome. With `problems` the rest is as good as it could be made, for showing only.
 
     `origins` is keyed by path as text (`authentication.anonymous.enabled`, `evictionHard["memory.available"]`); what is
@@ -64,8 +65,7 @@ class Loaded:
         return next(inside, DEFAULT_ORIGIN)
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """The configuration while it is put together."""
 
     tree: Tree = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 KERNEL_SETTINGS = {
     "vm/overcommit_memory": 1,
@@ -16,8 +17,7 @@ KERNEL_SETTINGS = {
 """The kernel settings that protectKernelDefaults requires."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineFacts:
+class MachineFacts(Struct, frozen=True):
     """The input of the rules in `validation/machine.py`. Unknown facts are None or empty: they break no rule."""
 
     cgroup_v2: bool = True

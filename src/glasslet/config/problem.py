@@ -1,4 +1,7 @@
-"""Problems of a configuration, and the origins of its values."""
+"""Problems of a configuration, and the origins of its values.
+
+Dataclasses, unlike the other values: `kubelet --help` and `--version` load this module, and nothing heavy.
+"""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ Unlike a decoder it does not stop at the first mismatch: the caller hears of eve
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct, field
 
 from glasslet.api.quantity import Quantity
 from glasslet.config.document import Path, format_path
@@ -31,8 +31,7 @@ Tree = dict[str, Any]
 _REFUSED: Any = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Struct, frozen=True):
     """A value of the wrong type: `wanted` says what is allowed, `found` what is there (its kind, not its content)."""
 
     path: tuple[str | int, ...]
@@ -50,8 +49,7 @@ class Mismatch:
         return f"{self.field}: want {self.wanted}, got {self.found}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A field that does not exist; `nearest` is the name probably meant, empty if none is near."""
 
     path: tuple[str | int, ...]
@@ -64,8 +62,7 @@ class Unknown:
         return f'unknown field "{format_path(self.path)}"{hint}'
 
 
-@dataclass(slots=True)
-class Checked:
+class Checked(Struct):
     """The result of the check: `tree` holds only known fields of the right type, without nulls."""
 
     tree: Tree

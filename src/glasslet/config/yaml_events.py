@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import yaml
+from msgspec import Struct, field
 
 from glasslet.config.document import MAX_ALIASED, MAX_DEPTH, MAX_EVENTS, Document, DocumentError, Spot, format_path
 from glasslet.config.scalars import Scalar, resolve_plain, resolve_tagged
@@ -21,16 +21,14 @@ def _line(event: yaml.Event) -> int:
     return 0 if mark is None else int(mark.line) + 1
 
 
-@dataclass(slots=True)
-class _Measure:
+class _Measure(Struct):
     """How large a finished node is: all nodes in it, aliases followed, and its levels."""
 
     nodes: int = 1
     levels: int = 0
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A collection whose end has not been read yet."""
 
     value: Any
@@ -43,8 +41,7 @@ class _Open:
     merged: list[tuple[Any, Spot]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(Struct):
     """State of one document."""
 
     origin: str

@@ -7,10 +7,10 @@ import ipaddress
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec import Struct
 
 from glasslet.answers.debugger import DebuggerAnswer, DebuggerRequest
 from glasslet.answers.wire import ErrorAnswer
@@ -24,8 +24,7 @@ LONGEST = 1800.0
 _KEEPER_SECONDS = 20.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebuggedNode:
+class DebuggedNode(Struct, frozen=True, kw_only=True):
     """The node whose lease is kept; `kubeconfig` "": without a cluster."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,8 +35,7 @@ class _Situation(Struct, frozen=True, kw_only=True):
     settings: EvictionSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutlookSources:
+class OutlookSources(Struct, frozen=True, kw_only=True):
     """`sources`: the files and calls that each signal comes from."""
 
     reader: NodeReader

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -93,8 +94,7 @@ class EvictionEvents(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedNode:
+class WatchedNode(Struct, frozen=True, kw_only=True):
     """The node: what it measures, who is told of its pressures, and what ends a pause early."""
 
     figures: NodeFigures
@@ -102,8 +102,7 @@ class WatchedNode:
     notices: Notices = field(default_factory=NoNotices)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reclaim:
+class Reclaim(Struct, frozen=True, kw_only=True):
     """Room that can be made without ending a pod. Each raises RuntimeCallError, ImagesNotCollected or OSError."""
 
     containers: Callable[[], Awaitable[object]]
@@ -112,8 +111,7 @@ class Reclaim:
     """Removes unused images."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvictionSettings:
+class EvictionSettings(Struct, frozen=True, kw_only=True):
     """`transition`: seconds for which a condition stays; `max_grace`: seconds at most for a soft eviction;
     `own_grace`: a pod's shorter grace counts; `local_limits`: limits of local storage are enforced; `waits`: no further
     pod is evicted while those that end free enough."""
@@ -126,8 +124,7 @@ class EvictionSettings:
     waits: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvictionReport:
+class EvictionReport(Struct, frozen=True, kw_only=True):
     """Where the manager reports."""
 
     recorder: Recorder

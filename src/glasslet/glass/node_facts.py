@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.node import NodeCondition
@@ -24,8 +24,7 @@ from glasslet.runtime.observed import RuntimeConditions
 _NO_CONDITION = NodeCondition(type="Ready", status="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterView:
+class ClusterView(Struct, frozen=True, kw_only=True):
     """The node's dealings with the API server. `server`: its URL; `registers`: whether the agent creates the Node;
     `expired_at`: the end of an expired client certificate; may raise OSError."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
@@ -57,8 +57,7 @@ async def _no_images() -> ImagesAnswer:
     return ImagesAnswer(problem="this agent does not collect images")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlassSource:
+class GlassSource(Struct, frozen=True, kw_only=True):
     """Functions that read the agent. Only `read_logs`, `exec_url`, `outlook`, `images` and `volumes` do
     I/O."""
 
@@ -90,8 +89,7 @@ class GlassSource:
     """The volumes as they are on disk."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFacts:
+class AgentFacts(Struct, frozen=True, kw_only=True):
     """Describes the agent. `fixed` holds what does not change while it runs."""
 
     fixed: AgentAnswer

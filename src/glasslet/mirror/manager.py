@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.node import Node
@@ -34,8 +35,7 @@ _WATCH_LAG = 10.0
 """Seconds that the watch may take to show a new mirror."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorViews:
+class MirrorViews(Struct, frozen=True, kw_only=True):
     """The mirrors that exist and the pods that need one. `static`: static pods that sources want; `mirrors`: API
     objects as last seen, None while they are not known; `stopping`: names of static pods that are being stopped;
     `complete`: every source has reported."""

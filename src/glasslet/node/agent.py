@@ -26,8 +26,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from glasslet.api.meta import OwnerReference
 from glasslet.api.node import Node
@@ -90,8 +91,7 @@ class Facts(Protocol):
     async def run(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeAPI:
+class NodeAPI(Struct, frozen=True, kw_only=True):
     """Two clients, so that a status never waits in a queue. `reconnect` drops connections of `heartbeats`."""
 
     requests: APIClient

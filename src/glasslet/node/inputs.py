@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Struct
@@ -83,8 +82,7 @@ def _never() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contributions:
+class Contributions(Struct, frozen=True, kw_only=True):
     """What other rooms add to the node's status. Each is called whenever a status is computed, and answers at once.
     Problems are "" when there is none."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.concurrency.clock import Clock
 from glasslet.node.inputs import NodeEvent
@@ -24,8 +25,7 @@ class NodeMetrics(RegistrationMetrics, Protocol):
         """The API server accepted a status that says the node is ready."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeReporting:
+class NodeReporting(Struct, frozen=True, kw_only=True):
     """Passed to everything that works on the node. `metrics` None: nothing is counted."""
 
     recorder: Recorder

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -113,8 +114,7 @@ def needs_admission(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and not has_ended(pod.status)
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
+class Victim(Struct, frozen=True):
     """A pod that is being ended for another. `grace`: seconds it was given; `stopped` once nothing of it runs."""
 
     ref: PodRef

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
@@ -25,8 +26,7 @@ class Planned(NamedTuple):
     at: datetime
 
 
-@dataclass(slots=True)
-class PodMemory:
+class PodMemory(Struct):
     """What the agent knows of a pod beyond the runtime. All of it may be lost: a restarted agent begins without."""
 
     pod: Pod

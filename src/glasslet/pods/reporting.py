@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.concurrency.clock import Clock
 from glasslet.pods.collaborators import NodeEventSink, PodEventSink
@@ -42,8 +43,7 @@ class StartDurations(Protocol):
     def started(self, total_seconds: float, *, sli_seconds: float | None, host_network: bool = False) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reporting:
+class Reporting(Struct, frozen=True, kw_only=True):
     """Passed to every verb."""
 
     recorder: Recorder

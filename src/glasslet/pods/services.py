@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
@@ -52,8 +53,7 @@ async def _untold(_container: ContainerID) -> None:
     """For runtimes without statistics."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodServices:
+class PodServices(Struct, frozen=True, kw_only=True):
     """Everything that a pod's work touches."""
 
     runtime: RuntimeService
@@ -146,8 +146,7 @@ def _starter(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stages:
+class Stages(Struct, frozen=True, kw_only=True):
     """One object for each stage of a pod's life; what they remember of a pod is in its `PodMemory`."""
 
     sync: PodSync

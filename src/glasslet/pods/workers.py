@@ -4,9 +4,9 @@ about pods, `wakes` wakes workers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from glasslet.api.meta import ObjectMeta
 from glasslet.api.object import PodUID

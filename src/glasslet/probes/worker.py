@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import Clock
@@ -52,8 +53,7 @@ class Figures(Protocol):
     def forget(self, probe_type: str, pod: PodRef, container: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReport:
+class ProbeReport(Struct, frozen=True, kw_only=True):
     """The places that probes report to."""
 
     recorder: Recorder
@@ -63,8 +63,7 @@ class ProbeReport:
     stops: PodHolder = NO_STOPS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeServices:
+class ProbeServices(Struct, frozen=True, kw_only=True):
     """The services that all workers share. `on_change(ref)`: a state changed. `born`: the loop's time at which the
     agent began; `draw` gives random numbers in [0, 1)."""
 

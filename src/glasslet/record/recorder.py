@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.stations import Station, WaitKind
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The pod, container and station that the current task works for; `pod` None: the agent itself."""
 
     pod: PodRef | None = None

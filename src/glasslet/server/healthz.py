@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import cast
 from urllib.parse import parse_qs, unquote
+
+from msgspec import Struct
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
@@ -30,8 +31,7 @@ IDLE_SECONDS = 90.0
 CONNECTIONS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """An answer. `last`: the connection ends with it."""
 
     status: int

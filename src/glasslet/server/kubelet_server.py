@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 
 from aiohttp import web
+from msgspec import Struct
 
 from glasslet.server.request_pipeline import CONNECTIONS, Access, RequestMetrics, RequestPipeline
 from glasslet.server.responses import tidy_headers
@@ -17,16 +17,14 @@ from glasslet.server.transport.sockets import listen
 from glasslet.server.transport.tls import ServingTLS
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Struct, frozen=True):
     """The address to listen on. Port 0 picks a free one."""
 
     address: str
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The routes of a server: its table, the metric label values of its paths, and the routes below /glass."""
 
     routes: RouteTable

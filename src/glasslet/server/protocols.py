@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.api.pod_log_options import PodLogOptions
 from glasslet.runtime.model import ObservedPod
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStreams:
+class SessionStreams(Struct, frozen=True):
     """The streams of an exec or attach session."""
 
     stdin: bool = False
@@ -78,8 +78,7 @@ class StreamRefused(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class HealthCheck:
+class HealthCheck(Struct, frozen=True):
     """`check` gives None while all is well, else the problem in words."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from aiohttp import web
+from msgspec import Struct
 
 from glasslet.glass.stops.handlers import ALL_VERBS, CLIENT
 from glasslet.server import responses
@@ -36,8 +36,7 @@ class RequestMetrics(Protocol):
     def request(self, kind: RequestKind) -> AbstractContextManager[None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """Access control. A server without it (the read-only port) serves every client."""
 
     authentication: AuthenticationChain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from aiohttp import web
+from msgspec import Struct, field
 
 from glasslet.server import responses
 from glasslet.server.handlers.checkpoint import add_checkpoint
@@ -36,8 +36,7 @@ from glasslet.telemetry.metrics.catalog import Metrics
 _DISABLED = ("run", "exec", "attach", "portForward", "containerLogs", "runningpods", "debug/pprof", "logs")
 
 
-@dataclass(frozen=True, slots=True)
-class RouteSwitches:
+class RouteSwitches(Struct, frozen=True):
     """Configuration fields of the same names, and feature gates PodLogsQuerySplitStreams, ComponentStatusz and
     ComponentFlagz. `node_log_query`: the gate NodeLogQuery and enableSystemLogQuery."""
 
@@ -52,8 +51,7 @@ class RouteSwitches:
     system_logs: str = SYSTEM_LOGS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Sources(Struct, frozen=True, kw_only=True):
     """Everything that the routes need. `streams` None: there is no exec, attach and port-forward; `stats` None: the
     agent measures nothing; `checkpoints` None: gate ContainerCheckpoint is off."""
 

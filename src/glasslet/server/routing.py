@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from aiohttp import web
+from msgspec import Struct
 
 Parameters = Mapping[str, str]
 Handler = Callable[[web.Request, Parameters], Awaitable[web.StreamResponse]]
@@ -29,8 +29,7 @@ class Produces(StrEnum):
     """*/* itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One path of a service. `{name}` stands for one segment, `{name:*}` at the end for the rest."""
 
     methods: tuple[str, ...]
@@ -39,15 +38,13 @@ class Route:
     produces: Produces = Produces.ANYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """A path that is served elsewhere."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """No route: the answer's status, body and headers."""
 
     status: int
@@ -55,8 +52,7 @@ class Refusal:
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The handler, and what the path gave for its placeholders."""
 
     handler: Handler

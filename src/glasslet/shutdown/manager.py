@@ -15,8 +15,9 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -55,8 +56,7 @@ class ShutdownGuard(Protocol):
     async def lock(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodsToEnd:
+class PodsToEnd(Struct, frozen=True, kw_only=True):
     """The pods as a shutdown sees them. `ended`: no container runs and no volume is mounted any more; `reported`: the
     API server has the pod's last status, or there is none."""
 

@@ -7,7 +7,8 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.concurrency.own_threads import OwnThreads
@@ -20,8 +21,7 @@ from glasslet.sources.manifest_files import ManifestFiles
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class FileSourceConfig:
+class FileSourceConfig(Struct, frozen=True):
     """`paths`: folders or files (flag --pod-manifest-path, staticPodPath)."""
 
     paths: tuple[str, ...]

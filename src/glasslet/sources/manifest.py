@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.codec import DecodeError, convert
 from glasslet.api.defaults.pod import default_pod
@@ -21,8 +23,7 @@ _SHOWN_ERRORS = 5
 _INT64 = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """The reason why a manifest cannot be used. `line` counts from 1; 0 if unknown. Holds no secret values."""
 
     place: str
@@ -35,8 +36,7 @@ class Problem:
         return f"{self.place}:{self.line}: {self.message}" if self.line else f"{self.place}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestReader:
+class ManifestReader(Struct, frozen=True):
     """The rules of one node: its name, and whether gate PreventStaticPodAPIReferences is on."""
 
     node_name: str

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from glasslet.config.document import Document, DocumentError
 from glasslet.config.documents import load_documents
@@ -20,8 +22,7 @@ STANDARD_INPUT = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedProblem:
+class CheckedProblem(Struct, frozen=True):
     """One problem. `line` 0: the file as a whole; `field` "": the document as a whole; `message` is complete."""
 
     file: str
@@ -33,8 +34,7 @@ class CheckedProblem:
         return f"{self.file}:{self.line}: {self.message}" if self.line else f"{self.file}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestReport:
+class ManifestReport(Struct, frozen=True):
     """The answer. `files`: how many were read."""
 
     problems: tuple[CheckedProblem, ...]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from glasslet.sources.manifest import MAX_BYTES
 
@@ -17,8 +18,7 @@ class FetchFailed(Exception):
     """The request failed. The text says why, without headers or passwords."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The server's answer. `body` is at most MAX_BYTES long."""
 
     status: int

@@ -11,8 +11,10 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.pod import Pod
 from glasslet.config.document import Document, DocumentError
@@ -39,8 +41,7 @@ class Signature(NamedTuple):
     changed: int
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestReading:
+class ManifestReading(Struct, frozen=True):
     """The content of a file: pods, or a problem. `notes` are findings about a file that is good nevertheless."""
 
     signature: Signature

@@ -7,9 +7,9 @@ status-only difference is a reconcile (behaviours.md §1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.object import PodUID
@@ -22,24 +22,21 @@ _DELIVERY_ORDER = (UpdateKind.REMOVE, UpdateKind.ADD, UpdateKind.UPDATE, UpdateK
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A pod as the source gave it, and as the agent uses it (with its own annotations)."""
 
     given: Pod
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The time of a change: wall time for people, loop time for measuring."""
 
     wall: datetime
     loop: float
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """The source's pods now, the updates for the workers (in this order), and pods left out as duplicates."""
 
     known: dict[PodUID, Known]

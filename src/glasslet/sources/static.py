@@ -6,8 +6,8 @@ Pure. Rules: behaviours.md §13 (static and mirror pods).
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from glasslet.api.codec import encode_sorted
@@ -19,8 +19,7 @@ from glasslet.sources.names import FILE, HASH_ANNOTATION
 _STAYS_ON_SICK_NODES = Toleration(operator="Exists", effect="NoExecute")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The origin of a manifest: `source` is file or http, `place` the path or the URL."""
 
     source: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.api.pod import Pod
 from glasslet.concurrency.own_threads import OwnThreads
@@ -27,14 +28,16 @@ _log = logging.getLogger(__name__)
 Fetch = Callable[[str, Mapping[str, Sequence[str]]], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
-class URLSourceConfig:
+class URLSourceConfig(Struct, frozen=True):
     """`url`: flag --manifest-url, staticPodURL; `headers`: staticPodURLHeader (they may hold tokens: never logged)."""
 
     url: str
-    headers: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     check_seconds: float = 20.0
     """httpCheckFrequency: the pause between two requests."""
+
+    def __repr__(self) -> str:
+        return f"URLSourceConfig(url={without_password(self.url)!r}, check_seconds={self.check_seconds})"
 
 
 class URLSource:

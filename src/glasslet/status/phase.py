@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
@@ -11,8 +11,7 @@ from glasslet.api.restarts import is_sidecar, restarts_after
 from glasslet.status.containers import has_run
 
 
-@dataclass
-class _Count:
+class _Count(Struct):
     lost_init: int = 0
     """Failed, and not run again."""
     pending_init: int = 0

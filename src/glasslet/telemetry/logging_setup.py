@@ -6,16 +6,16 @@ import atexit
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TextIO
+
+from msgspec import Struct, field
 
 from glasslet.telemetry.log_format import Context, JSONFormatter, TextFormatter, no_context
 from glasslet.telemetry.log_writer import LogWriter
 from glasslet.telemetry.verbosity import MAX_VERBOSITY, VerbosityFilter
 
 
-@dataclass(frozen=True, slots=True)
-class LoggingSettings:
+class LoggingSettings(Struct, frozen=True):
     """`format`: text or json (configuration field logging.format). `modules`: file pattern -> verbosity (--vmodule)."""
 
     format: str = "text"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Awaitable, Callable, Iterator, Set
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Struct
@@ -39,8 +38,7 @@ Collect = Callable[[VolumeRequest], Awaitable[Files]]
 """Gathers the files of a volume. Raises VolumeProblem, SourceUnreachable while the API server does not answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     """Bytes that files in memory may take: the pod's own limit and what the node can give; 0 for no limit."""
 
     pod_limit: Callable[[Pod], int]

@@ -11,7 +11,8 @@ import logging
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.host.files.descent import open_directory_below, open_itself_below
 
@@ -58,8 +59,7 @@ def give_to_group(
         _log.warning("fsGroup could not be set everywhere", extra={"path": path, "group": group, "failed": failed})
 
 
-@dataclass(eq=False, slots=True)
-class _Level:
+class _Level(Struct, eq=False):
     """A directory on the way down. `descriptor` is None while it is closed."""
 
     descriptor: int | None

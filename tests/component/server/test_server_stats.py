@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.server.routes import Sources
 from glasslet.stats.pages.summary import StatsUnavailable

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.container import Container, ContainerPort, ContainerResizePolicy, EphemeralContainer
 from glasslet.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_supported, required
@@ -24,8 +25,7 @@ _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _NOT_IN_INIT = "may not be set for init containers without restartPolicy=Always"
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The part of the pod that a container's rules read; `volumes` are those without errors."""
 
     spec: PodSpec

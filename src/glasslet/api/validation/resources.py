@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from glasslet.api.container import ResourceClaim, ResourceRequirements
 from glasslet.api.field_errors import FieldPath, duplicate, forbidden, invalid, not_found, required

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from glasslet.config.loading import Loaded
 from glasslet.config.problem import ConfigProblem
@@ -28,8 +29,7 @@ class Weight(StrEnum):
     TAKEN_OVER = "taken over"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     """One line of the answer. `remedy`: what to do, "" for nothing; `origin`: where the setting comes from."""
 
     weight: Weight

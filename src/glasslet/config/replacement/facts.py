@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from glasslet.config.files import FileProblem, read_regular_file
 
@@ -30,8 +31,7 @@ _MOST_PODS = 2000
 _VERSION_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningKubelet:
+class RunningKubelet(Struct, frozen=True, kw_only=True):
     """A process of the name kubelet that is not glasslet. `flags`: its arguments; `version`: as `v1.34.10`."""
 
     pid: int
@@ -39,8 +39,7 @@ class RunningKubelet:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeSetUp:
+class NodeSetUp(Struct, frozen=True, kw_only=True):
     """All that the rules look at. `unit`: settings of the [Service] section, the last value of each; `checkpoints`:
     content by name, None for one that is damaged; `volumes`: folder names of volume plugins (`kubernetes.io~csi`), with
     the pods that have one; `cgroup_parents`: folders of pods in the trees of control groups (`kubepods`);

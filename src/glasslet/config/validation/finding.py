@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.config.feature_gates import FeatureGates
 from glasslet.config.kubelet_configuration import KubeletConfiguration
@@ -11,8 +12,7 @@ from glasslet.config.options import Options
 from glasslet.config.problem import Step
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationInput:
+class ValidationInput(Struct, frozen=True):
     """The input of all rules. `cgroup_v2`: whether the machine has the unified cgroup hierarchy."""
 
     configuration: KubeletConfiguration
@@ -21,8 +21,7 @@ class ValidationInput:
     cgroup_v2: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A broken rule. `field` is a wire path or a flag; `message` the complete text."""
 
     field: str

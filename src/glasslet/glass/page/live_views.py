@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from glasslet.answers.agent import WaitsAnswer
 from glasslet.answers.live import CallsAtWork, PageFacts, PressureAnswer, StationTime, StationTimes
@@ -30,8 +29,7 @@ _STATION_SECONDS = 5.0
 _WAITS_SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveParts:
+class LiveParts(Struct, frozen=True, kw_only=True):
     """What the views read from. `logs`: as in PageFacts."""
 
     glass: GlassHandlers

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.answers.live import PressureAnswer
 
@@ -15,8 +16,7 @@ async def _no_pressure() -> PressureAnswer:
     return PressureAnswer(problem="this agent does not measure its node")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageSource:
+class PageSource(Struct, frozen=True, kw_only=True):
     """Functions that read the agent."""
 
     calls: Callable[[], Mapping[tuple[str, str], Buckets]] = field(default=dict)

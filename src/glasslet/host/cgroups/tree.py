@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from glasslet.host.mounts.table import MountTable
 
@@ -136,8 +137,7 @@ def write_file(path: str, value: str) -> None:
         os.close(handle)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelFiles:
+class KernelFiles(Struct, frozen=True, kw_only=True):
     """The kernel's interface to cgroups: directories that it fills and empties, files that it reads."""
 
     make: Callable[[str], None] = os.mkdir

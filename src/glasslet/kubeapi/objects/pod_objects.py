@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from glasslet.api.configdata import ConfigMap, Secret
 from glasslet.api.object import PodUID
@@ -66,8 +67,7 @@ class PodObjects:
             await asyncio.get_running_loop().create_future()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detection:
+class Detection(Struct, frozen=True, kw_only=True):
     """How changes are noticed. `ttl` in seconds, for strategy Cache; `on_change` is called in strategy Watch, where the
     objects without a watch are read `poll_rate` times a second at most."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Struct
@@ -23,8 +22,7 @@ from glasslet.pods.status.api_status import taken_over
 from glasslet.runtime.model import ObservedPod
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusServices:
+class StatusServices(Struct, frozen=True, kw_only=True):
     """What statuses are built with. `finished` is called once per pod, with its final status, when nothing of it is in
     use any more: from then on its API object may be deleted."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from grpc.aio import Channel, insecure_channel
+from msgspec import Struct
 
 from glasslet.record.recorder import Recorder
 from glasslet.record.way import NO_STOPS, PodHolder
@@ -43,8 +43,7 @@ CHANNEL_OPTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class CRIConnection:
+class CRIConnection(Struct, frozen=True):
     """Both services of one runtime. `info` is what it said at the handshake."""
 
     runtime: CRIRuntime

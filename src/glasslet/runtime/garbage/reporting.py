@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
@@ -13,8 +14,7 @@ def _no_events(type_: str, reason: str, message: str) -> None:
     """For agents without events."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectionReporting:
+class CollectionReporting(Struct, frozen=True, kw_only=True):
     """Passed to every collector. `events` takes those of the node: type, reason, message."""
 
     recorder: Recorder

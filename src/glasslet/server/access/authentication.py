@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from glasslet.concurrency.clock import Clock
 from glasslet.server.access.users import ANONYMOUS, AUTHENTICATED, RequestCredentials, User

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from glasslet.server.access.users import Attributes, User
 
@@ -50,8 +51,7 @@ def subresources(path: str, *, fine_grained: bool = True) -> tuple[str, ...]:
     return (last,) if finer is None else (finer, last)
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(Struct, frozen=True):
     """Not allowed: the status and body of the answer."""
 
     status: int

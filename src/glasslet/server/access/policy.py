@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from glasslet.concurrency.clock import Clock
 from glasslet.server.access.authentication import (
@@ -18,8 +18,7 @@ from glasslet.server.request_pipeline import Access
 MODES = ("AlwaysAllow", "Webhook")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessSettings:
+class AccessSettings(Struct, frozen=True, kw_only=True):
     """Fields `authentication.*` and `authorization.mode`; `fine_grained`: feature gate KubeletFineGrainedAuthz."""
 
     node_name: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 AUTHENTICATED = "system:authenticated"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """An authenticated client (authentication/v1 UserInfo)."""
 
     name: str
@@ -22,8 +22,7 @@ class User:
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """A request to authorize (authorization/v1 ResourceAttributes): always a subresource of this node's object."""
 
     user: User
@@ -33,8 +32,7 @@ class Attributes:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCertificate:
+class ClientCertificate(Struct, frozen=True):
     """A client certificate that the TLS handshake verified.
 
     `names`: its subject, in order. `ca_holds`: false once a client CA that counted then no longer does. `resumed`: the
@@ -59,10 +57,12 @@ class ClientCertificate:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestCredentials:
+class RequestCredentials(Struct, frozen=True):
     """The credentials of a request. `source`: the client's IPv4 address, or the /64 of its IPv6 address."""
 
     certificate: ClientCertificate | None = None
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
     source: str = ""
+
+    def __repr__(self) -> str:
+        return f"RequestCredentials(certificate={self.certificate!r}, source={self.source!r})"

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from multidict import MultiMapping
 
 MOST_SERVICES = 4
@@ -48,8 +48,7 @@ class QueryRefused(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True, kw_only=True):
     """Services, or one file; the other fields are the options, None or "" where they are not given."""
 
     services: tuple[str, ...] = ()

@@ -12,8 +12,9 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Protocol, cast
+
+from msgspec import Struct
 
 from glasslet.server.access.users import ClientCertificate
 from glasslet.server.transport.limits import ConnectionLimits
@@ -88,8 +89,7 @@ class ServerConnections:
             guard.abort()
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedClient:
+class AcceptedClient(Struct, frozen=True):
     """The socket of an accepted connection, and its source address. `handshake`: None without TLS."""
 
     sock: socket.socket

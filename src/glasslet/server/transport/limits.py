@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True):
     """Times in seconds, sizes in bytes. Strangers and known connections: see `places`."""
 
     header_bytes: int = 1 << 20

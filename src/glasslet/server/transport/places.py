@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from msgspec import Struct
 
 from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.server.access.source_budget import SourceBudget
@@ -36,8 +37,7 @@ _SUBNET_BITS = 64
 """One IPv6 host may have a whole /64."""
 
 
-@dataclass(eq=False, slots=True)
-class ConnectionPlace:
+class ConnectionPlace(Struct, eq=False):
     """One connection's place. `evict` closes the connection."""
 
     source: str

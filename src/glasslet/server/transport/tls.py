@@ -15,9 +15,11 @@ import logging
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.concurrency.clock import Clock
 from glasslet.server.access.users import ClientCertificate
@@ -29,8 +31,7 @@ CHECK_SECONDS = 10.0
 """The files are checked so often (gate ReloadKubeletServerCertificateFile, behaviours.md §28: every minute)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TLSFiles:
+class TLSFiles(Struct, frozen=True):
     """PEM files. `client_ca` "" means that client certificates are not requested. `awaited`: certificate and key may
     come later (serverTLSBootstrap); until then every handshake fails."""
 
@@ -146,8 +147,7 @@ class Handshake:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(Struct, frozen=True):
     """A context and the client CAs that it verifies against, each with the end of its life."""
 
     context: ssl.SSLContext

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 VERSIONS = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,
@@ -49,8 +50,7 @@ TLS13 = frozenset(("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHAC
 """Always offered; naming them has no effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class TLSOptions:
+class TLSOptions(Struct, frozen=True):
     """`min_version` "" acts as VersionTLS12; no `cipher_suites` mean the secure ones."""
 
     min_version: str = ""

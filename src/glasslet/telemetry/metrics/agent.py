@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from glasslet.telemetry.metrics.registry import MetricRegistry
@@ -16,8 +16,7 @@ from glasslet.version import KUBELET_VERSION, KUBERNETES_VERSION
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGateState:
+class FeatureGateState(Struct, frozen=True):
     """One feature gate. `stage`: ALPHA, BETA, DEPRECATED, or "" for GA."""
 
     stage: str

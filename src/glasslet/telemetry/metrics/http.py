@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+
+from msgspec import Struct
 
 from glasslet.telemetry.metrics.registry import MetricRegistry
 
@@ -15,8 +16,7 @@ METHODS = frozenset(("OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE",
 LONG_RUNNING = frozenset(("exec", "attach", "debug"))
 
 
-@dataclass(frozen=True, slots=True)
-class RequestKind:
+class RequestKind(Struct, frozen=True):
     """The labels of a request. `path`: its bucket; `server_type`: readonly or readwrite."""
 
     method: str

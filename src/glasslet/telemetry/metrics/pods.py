@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct, field
 from prometheus_client import Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
@@ -242,8 +242,7 @@ def rejection_label(reason: str) -> str:
     return "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
 
 
-@dataclass(frozen=True, slots=True)
-class PodCounts:
+class PodCounts(Struct, frozen=True):
     """How many there are now. `static`/`api` split by where a pod comes from; `containers` by state of the runtime."""
 
     running_pods: int = 0

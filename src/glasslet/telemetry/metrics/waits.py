@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from msgspec import Struct, field
 from prometheus_client.metrics_core import Metric
 
 
@@ -24,8 +24,7 @@ class Passed(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodTimes:
+class PodTimes(Struct, frozen=True, kw_only=True):
     """One look at the record. Kinds of waits and stations without a value count as 0."""
 
     open_waits: Mapping[str, OpenWaits] = field(default_factory=dict)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 DEEPEST = 128
 """Frames of one stack, from the leaf on."""
@@ -37,8 +38,7 @@ Stack = tuple[Place, ...]
 """The leaf first."""
 
 
-@dataclass(slots=True)
-class Profile:
+class Profile(Struct):
     """Values by stack. `started`: Unix nanoseconds; `period`: of `period_type`, between samples."""
 
     types: Sequence[ValueType]

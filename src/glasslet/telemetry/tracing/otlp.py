@@ -7,8 +7,8 @@ Sampling is as the Go kubelet's: a rate per million of root spans, none without 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -25,8 +25,7 @@ EXPORT_MS = 5_000
 """Milliseconds that one message to the collector may take."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracingSettings:
+class TracingSettings(Struct, frozen=True, kw_only=True):
     """`rate`: samplingRatePerMillion, None: no root span is sampled; `node`: its name."""
 
     endpoint: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
@@ -30,8 +31,7 @@ _PRIVATE = 0o600
 _BREATHE_EVERY = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projections:
+class Projections(Struct, frozen=True, kw_only=True):
     """Sources of projections. `anchors` None: the gate ClusterTrustBundleProjection is off."""
 
     objects: Objects

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.server.transport.limits import ConnectionLimits
 from glasslet.server.transport.places import FAMILIAR, LEARNED, ConnectionPlace, Places, source_of
