@@ -39,6 +39,27 @@ print(os.environ["SSL_CERT_FILE"], "SSL_CERT_DIR" in os.environ, gc.isenabled(),
     assert told(program, SSL_CERT_FILE="/etc/ours.pem") == "/etc/ours.pem False True True"
 
 
+ON_REQUEST = (
+    *("tracemalloc", "glasslet.telemetry.profiles.memory", "glasslet.telemetry.profiles.sampling"),  # profiles
+    *("glasslet.calls.instruments", "glasslet.calls.log", "glasslet.calls.package_source"),  # the calls of a pod
+    *("glasslet.glass.page.live", "glasslet.glass.page.live_views", "importlib.resources"),  # the page
+    *("glasslet.host.systemd.bus", "glasslet.host.cgroups.slices", "glasslet.shutdown.manager", "dbus_fast"),
+    *("glasslet.api.validation.pod", "glasslet.sources.manifest_problems"),  # static pods
+    *("celpy", "debugpy", "opentelemetry", "difflib"),
+)
+"""What a node without such a request, driver or pod never needs."""
+
+
+def test_loading_the_agent_loads_nothing_that_only_some_requests_or_nodes_need() -> None:
+    program = f"""
+import sys
+from glasslet.imports import load_agent
+load_agent()
+print([name for name in {ON_REQUEST} if name in sys.modules])
+"""
+    assert told(program) == "[]"
+
+
 def test_values_are_structs_but_for_those_that_help_loads() -> None:
     """A dataclass takes a millisecond and 13 kB when its module is loaded, a Struct a fiftieth of that."""
     root = Path(glasslet.__file__).parent

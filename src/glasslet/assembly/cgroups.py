@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, runs_systemd, usable_cpus
-from glasslet.host.cgroups.slices import SystemdSlices
 from glasslet.host.cgroups.tree import CgroupTree
 from glasslet.host.process import set_own_oom_score
-from glasslet.host.systemd.bus import SystemBus, system_bus_address
-from glasslet.host.systemd.units import SystemdUnits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.collaborators import Cgroups
 from glasslet.podspec.demand import PodDemands, pod_demand
@@ -32,6 +30,9 @@ from glasslet.resources.qos_cgroups import QoSCgroups
 from glasslet.resources.qos_limits import qos_rules
 from glasslet.runtime.cri.cgroup_driver import ask_cgroup_driver
 from glasslet.runtime.cri.runtime_service import CRIRuntime
+
+if TYPE_CHECKING:
+    from glasslet.host.cgroups.slices import SystemdSlices
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,11 @@ def _find_tree(foundation: Foundation) -> CgroupTree | None:
 
 
 def _build_slices(foundation: Foundation, tree: CgroupTree) -> SystemdSlices:
-    """Nothing is dialled before the first cgroup is made."""
+    """Nothing is dialled before the first cgroup is made, and nothing of systemd is loaded with another driver."""
+    from glasslet.host.cgroups.slices import SystemdSlices
+    from glasslet.host.systemd.bus import SystemBus, system_bus_address
+    from glasslet.host.systemd.units import SystemdUnits
+
     bus = SystemBus(address=system_bus_address(), recorder=foundation.record)
     return SystemdSlices(units=SystemdUnits(bus=bus, recorder=foundation.record), version=tree.version)
 

@@ -5,7 +5,8 @@
     await tracer.ended("shop", "web-7f", within=20)
     tracer.answer("shop", "web-7f") -> CallsAnswer | None
 
-One pod is traced at a time. Without a trace nothing is installed anywhere.
+One pod is traced at a time. Without a trace nothing is installed anywhere, and
+the modules that trace are not loaded.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from glasslet.answers.calls import Call, CallsAnswer, CallsRequest
-from glasslet.calls.instruments import Instrument, InstrumentTaken, instrument_for
-from glasslet.calls.log import CallLog
 from glasslet.concurrency.clock import Clock
+
+if TYPE_CHECKING:
+    from glasslet.calls.instruments import Instrument
+    from glasslet.calls.log import CallLog
 
 _log = logging.getLogger(__name__)
 
@@ -98,6 +102,9 @@ class PodTracer:
         if request.until == READY and self._facts.is_ready(namespace, name):
             why = f"pod {namespace}/{name} is Ready already"
             raise TraceRefused(why, field="until", value=request.until, allowed='"" for the time alone')
+        from glasslet.calls.instruments import InstrumentTaken, instrument_for
+        from glasslet.calls.log import CallLog
+
         self.end()
         loop = asyncio.get_running_loop()
         log = CallLog(waiting_on=self._facts.waiting_on)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 from msgspec import Struct, field
@@ -71,5 +70,8 @@ def _hint(name: str) -> str:
     if name in LATER:
         return f" (it is known from {LATER[name]} on)"
     near = [known for known in GATES if known.lower() == name.lower()]
-    near = near or difflib.get_close_matches(name[:100], GATES, n=1, cutoff=0.75)
+    if not near:
+        import difflib
+
+        near = difflib.get_close_matches(name[:100], GATES, n=1, cutoff=0.75)
     return f", did you mean {near[0]}?" if near else ""

@@ -5,7 +5,6 @@ Unlike a decoder it does not stop at the first mismatch: the caller hears of eve
 
 from __future__ import annotations
 
-import difflib
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -201,4 +200,6 @@ def _nearest(name: str, known: dict[str, Any]) -> str:
     for candidate in known:
         if candidate.lower() == name.lower():
             return candidate
+    import difflib
+
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.75)), "")

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from glasslet.answers.calls import Call, CallsAnswer, CallsRequest
 from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
-from glasslet.calls.package_source import package_source
 from glasslet.calls.start import StartWatch
 from glasslet.calls.tracer import PodTracer, TraceRefused
 from glasslet.concurrency.own_threads import OwnThreads
@@ -104,6 +103,8 @@ class CallHandlers:
 
     async def source(self, request: web.Request) -> web.StreamResponse:
         """One of the agent's own files."""
+        from glasslet.calls.package_source import package_source
+
         file = request.query.get("file", "")
         answer = await self._threads.run(package_source, file)
         if answer is None:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from glasslet.host.cgroups.limits import CgroupLimits, settings
 from glasslet.host.cgroups.processes import kill_processes
 from glasslet.host.cgroups.tree import CgroupTree
-from glasslet.host.systemd.bus import BusRefused
+from glasslet.host.systemd.errors import BusRefused
 from glasslet.host.threads import Threads
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind

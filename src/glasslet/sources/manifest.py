@@ -13,9 +13,7 @@ from glasslet.api.defaults.pod import default_pod
 from glasslet.api.field_errors import FieldError
 from glasslet.api.pod import Pod
 from glasslet.api.static_pods import api_reference, claim_or_bundle_reference
-from glasslet.api.validation.pod import pod_errors
 from glasslet.config.document import Document
-from glasslet.sources.manifest_problems import kubelet_problems
 from glasslet.sources.static import Origin, static_pod
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -81,6 +79,9 @@ class ManifestReader(Struct, frozen=True):
             return _problem(
                 document, _under(prefix, "metadata.name: Required value: name is needed for the pod"), prefix
             )
+        # Nodes without static pods never load the rules.
+        from glasslet.api.validation.pod import pod_errors
+
         pod = static_pod(written, default_pod(written), origin, self.node_name)
         errors = pod_errors(pod)
         if errors:
@@ -94,6 +95,8 @@ class ManifestReader(Struct, frozen=True):
     def _parts(self, document: Document, value: Any, prefix: str) -> tuple[Problem, ...]:
         if not isinstance(value, dict):
             return ()
+        from glasslet.sources.manifest_problems import kubelet_problems
+
         return tuple(
             _problem(document, _under(prefix, part.text), _join(prefix, part.field))
             for part in kubelet_problems(value, self.node_name)

@@ -6,7 +6,6 @@ The kubelet stops at the first value of a wrong type. This goes on without that 
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_type_hints
@@ -58,6 +57,8 @@ def unknown_fields(value: Any, kind: Any = Pod, path: str = "") -> Iterator[Fiel
         for name, held in value.items():
             here = f"{path}.{name}" if path else name
             if name not in inside:
+                import difflib
+
                 near = difflib.get_close_matches(name, inside, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(sorted(inside))}"
                 yield FieldProblem(here, f"{here}: unknown field; {hint}")

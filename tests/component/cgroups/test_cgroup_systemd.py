@@ -12,7 +12,8 @@ from glasslet.api.pod_ref import pod_ref
 from glasslet.concurrency.clock import SystemClock
 from glasslet.host.cgroups.limits import CgroupLimits
 from glasslet.host.cgroups.slices import SystemdSlices
-from glasslet.host.systemd.bus import BusAway, SystemBus
+from glasslet.host.systemd.bus import SystemBus
+from glasslet.host.systemd.errors import BusAway
 from glasslet.host.systemd.units import SystemdUnits
 from glasslet.record.store import Record
 from glasslet.resources.layout import CgroupLayout

@@ -14,7 +14,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.concurrency.clock import LoopClock
 from glasslet.exchange.facts import StatusOverride
-from glasslet.host.systemd.bus import BusAway
+from glasslet.host.systemd.errors import BusAway
 from glasslet.record.store import Record
 from glasslet.shutdown.groups import Group
 from glasslet.shutdown.manager import NodeShutdown, PodsToEnd

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from glasslet.concurrency.clock import SystemClock
-from glasslet.host.systemd.bus import BusAway, BusRefused, SystemBus
+from glasslet.host.systemd.bus import SystemBus
+from glasslet.host.systemd.errors import BusAway, BusRefused
 from glasslet.host.systemd.units import TOO_OLD, SystemdUnits, UnitFailed, UnitProperty
 from glasslet.record.store import Record
 from tests.fakes.background import in_background

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +115,8 @@ def _unknown(written: str, name: str, result: ParsedFlags) -> None:
     if name in WINDOWS_ONLY:
         hint = " (it exists on Windows only)"
     else:
+        import difflib
+
         near = difflib.get_close_matches(name[:100], FLAGS, n=1, cutoff=0.7)
         hint = f", did you mean --{near[0]}?" if near else ""
     _refuse(result, f"--{shown}", f"unknown flag: --{shown}{hint}", "a flag of kubelet --help")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
 from typing import NamedTuple
 
 from aiohttp import web
@@ -80,6 +79,8 @@ class PageFiles:
         kind = _TYPES.get(name.rpartition(".")[2])
         if kind is None:
             return None
+        from importlib import resources
+
         try:
             body = resources.files("glasslet").joinpath("page", name).read_bytes()
         except OSError:

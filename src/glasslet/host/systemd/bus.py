@@ -1,9 +1,5 @@
 """The system bus: one connection, dialled when it is first used and again when it was lost.
 
-    BusFailed           OSError: the call did not succeed
-    ├── BusAway         no answer in time, or no connection: a later call may succeed
-    └── BusRefused      the answer is an error; `name` is that of D-Bus
-
 A call that loses its connection is repeated on the next one until its time is over: callers make only calls that may
 happen twice. The library (dbus-fast) is imported with the first call.
 """
@@ -11,12 +7,12 @@ happen twice. The library (dbus-fast) is imported with the first call.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from glasslet.host.systemd.errors import BusAway, BusFailed, BusRefused
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 
@@ -32,25 +28,6 @@ ADDRESS = "unix:path=/var/run/dbus/system_bus_socket"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 UNANSWERED = 64
 """Calls given up on one connection after which it is dropped: the library keeps a place for each answer."""
-
-
-class BusFailed(OSError):
-    """A call over the system bus did not succeed."""
-
-
-class BusAway(BusFailed):
-    """The system bus, or the service behind it, does not answer."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(errno.ETIMEDOUT, text)
-
-
-class BusRefused(BusFailed):
-    """The service answered with an error."""
-
-    def __init__(self, name: str, text: str) -> None:
-        super().__init__(errno.EPROTO, f"{text} ({name})")
-        self.name = name
 
 
 class BusObject(NamedTuple):

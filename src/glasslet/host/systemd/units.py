@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from glasslet.host.systemd.bus import SECONDS, BusAway, BusCall, BusFailed, BusObject, BusRefused, SystemBus, Watch
+from glasslet.host.systemd.bus import SECONDS, BusCall, BusObject, SystemBus, Watch
+from glasslet.host.systemd.errors import BusAway, BusFailed, BusRefused
 from glasslet.record.recorder import Recorder
 from glasslet.record.stations import WaitKind
 

@@ -17,15 +17,16 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.server import responses
 from glasslet.server.routing import Parameters, Route, RouteTable
-from glasslet.telemetry.profiles.memory import ProfilerBusy, allocations, living_objects
-from glasslet.telemetry.profiles.pprof import Profile
-from glasslet.telemetry.profiles.sampling import counted_stacks, cpu_profile, wall_profile
+
+if TYPE_CHECKING:
+    from glasslet.telemetry.profiles.pprof import Profile
 
 LONGEST = 300.0
 """Seconds of one profile."""
@@ -68,6 +69,8 @@ class Profiles:
     async def _goroutines(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("debug", "0") not in ("", "0"):
             return responses.plain(200, thread_stacks() + task_stacks())
+        from glasslet.telemetry.profiles.sampling import counted_stacks
+
         tasks = asyncio.all_tasks()
         return _file(await self._threads.run(lambda: counted_stacks(tasks).encoded()), "goroutine")
 
@@ -77,6 +80,8 @@ class Profiles:
             return responses.plain(400, f"seconds: want a number from 0 to {LONGEST:g}\n")
         if self._busy:
             return responses.plain(500, f"Could not enable {name}: another profile is under way\n")
+        from glasslet.telemetry.profiles.memory import ProfilerBusy
+
         self._busy = True
         cancelled = threading.Event()
         try:
@@ -93,6 +98,9 @@ class Profiles:
 def _measurement(
     name: str, seconds: float, cancelled: threading.Event, loop: asyncio.AbstractEventLoop
 ) -> Callable[[], Profile]:
+    from glasslet.telemetry.profiles.memory import allocations, living_objects
+    from glasslet.telemetry.profiles.sampling import cpu_profile, wall_profile
+
     if name == "profile":
         return lambda: cpu_profile(seconds, cancelled)
     if name == "trace":
