@@ -51,7 +51,7 @@ class APIAgent(Agent):
         self.api.subscribe(self._changed)
         self.memory = self._memory(memory) if memory else None
         news = self.memory.changed if self.memory is not None else None
-        self.manager = StatusManager(recorder=self.record, client=server, pods=self.api, news=news, stops=self.stops)
+        self.manager = StatusManager(recorder=self.record, client=server, pods=self.api, news=news, stops=self.arrivals)
         self.workers = PodWorkers(
             census=self.census,
             services=self.services,

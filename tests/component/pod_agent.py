@@ -37,6 +37,8 @@ from glasslet.record.store import Record
 from glasslet.runtime.images import ImageManager
 from glasslet.runtime.observed import ObservedPods
 from glasslet.status.builder import status_builder
+from glasslet.stops.arrivals import Arrivals
+from glasslet.stops.holds import Holds
 from glasslet.stops.stops import Stops
 from glasslet.telemetry.metrics.pods import PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.registry import MetricRegistry
@@ -107,14 +109,15 @@ class Agent:
         self.network_error: str | None = None
         self.observed = ObservedPods(runtime=node.runtime, recorder=self.record, metrics=NoFigures(), clock=self.clock)
         self.conditions = InlineConditions()
-        self.stops = Stops(recorder=self.record, events=self.events, clock=self.clock, conditions=self.conditions)
+        self.arrivals = Arrivals()
+        self.holds = Holds(recorder=self.record, events=self.events, clock=self.clock)
         self.images = ImageManager(
             images=node.runtime,
             recorder=self.record,
             events=self.events,
             clock=self.clock,
             watch=silent_watch(self.record, self.events, self.clock),
-            stops=self.stops,
+            stops=self.arrivals,
         )
         self.allocations = Allocations(
             judge=lambda wanted, allocated, others: node.judge(wanted, allocated, others),
@@ -147,7 +150,7 @@ class Agent:
             node_events=lambda *told: self.node_events.append(told),
             work=PodWorkerMetrics(self.registry, image_volumes=True),
             starts=PodStartMetrics(self.registry),
-            stops=self.stops,
+            stops=self.arrivals,
         )
         self.settings = settings or WorkerSettings(limits=BackOffLimits())
         self.census = PodCensus()
@@ -157,10 +160,16 @@ class Agent:
             observed=self.observed.get,
             last=lambda ref: (),
             standing=self.record.standing_of,
-            hold_of=self.stops.hold_of,
+            hold_of=self.holds.hold_of,
             clock=self.clock,
         )
-        self.stops.watch(StopView(census=self.census, inspector=self.inspector))
+        self.stops = Stops(
+            holds=self.holds,
+            view=StopView(census=self.census, inspector=self.inspector),
+            conditions=self.conditions,
+            clock=self.clock,
+        )
+        self.arrivals.subscribe(self.stops)
         self.wakes = PodWakes(self.census)
         self.workers = PodWorkers(
             census=self.census,

@@ -64,7 +64,7 @@ class ProbedAgent(Agent):
                 events=self.events,
                 metrics=ProbeMetrics(self.registry),
                 clock=self.clock,
-                stops=self.stops,
+                stops=self.arrivals,
             ),
             on_change=self.wakes.probed,
             node_ip="192.0.2.1",

@@ -30,8 +30,8 @@ from glasslet.record.store import Record
 from glasslet.resources.pod_limits import memory_throttling_factor
 from glasslet.server.transport.serving_certificate import ServingPair
 from glasslet.shutdown.state import ShutdownFlag
-from glasslet.stops.evaluation import CELConditions
-from glasslet.stops.stops import Stops
+from glasslet.stops.arrivals import Arrivals
+from glasslet.stops.holds import Holds
 from glasslet.telemetry.metrics.agent import FeatureGateState
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.catalog import Metrics
@@ -145,7 +145,8 @@ class Foundation(Struct, frozen=True, kw_only=True):
     """Both None for a standalone agent."""
     serving_pair: ServingPair
     start: StartWatch
-    stops: Stops
+    arrivals: Arrivals
+    holds: Holds
     shutdown: ShutdownFlag
 
     async def close(self) -> None:
@@ -206,6 +207,7 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair, start: StartWatc
         clients=clients,
         serving_pair=serving_pair,
         start=start,
-        stops=Stops(recorder=record, events=events.pod, clock=clock, conditions=CELConditions()),
+        arrivals=Arrivals(),
+        holds=Holds(recorder=record, events=events.pod, clock=clock),
         shutdown=ShutdownFlag(),
     )

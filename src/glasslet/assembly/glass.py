@@ -53,7 +53,7 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
         probes=pods.probes.manager.last,
         stuck=pods.upkeep.progress.stuck,
         pulls=runtime.images.pulls,
-        hold_of=foundation.stops.hold_of,
+        hold_of=foundation.holds.hold_of,
         look=MachineLook(endpoint=foundation.configuration.container_runtime_endpoint, volumes=foundation.root.volumes),
         read_logs=containers.read_logs,
         exec_url=containers.exec_url,

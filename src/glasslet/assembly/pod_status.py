@@ -40,7 +40,7 @@ def build_statuses(foundation: Foundation, cluster: ClusterSide | None, api: API
         pods=api.source if api is not None else None,
         took=foundation.metrics.pod_workers.status_accepted,
         news=api.last_known.changed if api is not None and api.last_known is not None else None,
-        stops=foundation.stops,
+        stops=foundation.arrivals,
     )
     if api is not None:
         api.source.subscribe(statuses.changed)
@@ -112,7 +112,7 @@ def build_probe_side(
             events=foundation.events.pod,
             metrics=foundation.metrics.probes,
             clock=foundation.clock,
-            stops=foundation.stops,
+            stops=foundation.arrivals,
         ),
         on_change=on_change,
         node_ip=host_ips[0] if host_ips else LOOPBACK,

@@ -119,7 +119,7 @@ def _reporting(foundation: Foundation) -> Reporting:
         node_events=foundation.events.node,
         work=foundation.metrics.pod_workers,
         starts=foundation.metrics.pod_starts,
-        stops=foundation.stops,
+        stops=foundation.arrivals,
     )
 
 

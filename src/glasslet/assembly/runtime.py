@@ -58,7 +58,7 @@ async def connect_runtime(foundation: Foundation, waiting_for: Callable[[str], N
                 metrics=foundation.metrics.runtime,
                 timeouts=Timeouts(request=configuration.runtime_request_timeout),
                 sandbox_metrics=foundation.metrics.runtime,
-                stops=foundation.stops,
+                stops=foundation.arrivals,
             )
         except HandshakeFailed as error:
             if not error.temporary or foundation.clock.monotonic() > deadline:
@@ -98,7 +98,7 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
             ),
             metrics=foundation.metrics.images,
             verification=verification,
-            stops=foundation.stops,
+            stops=foundation.arrivals,
         ),
         rotator=LogRotator(
             runtime=connection.runtime,

@@ -54,7 +54,7 @@ def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers
     housekeeping = Housekeeping(observed=runtime.observed, remains=remains, stop=workers.stop_orphan)
     images = build_image_collection(foundation, runtime, census.syncing)
     progress = StuckWatch(
-        workers=census, record=foundation.record, clock=foundation.clock, held=foundation.stops.held_seconds
+        workers=census, record=foundation.record, clock=foundation.clock, held=foundation.holds.held_seconds
     )
     report = CollectionReporting(recorder=foundation.record, clock=foundation.clock, events=foundation.events.node)
     garbage = GarbageCollector(

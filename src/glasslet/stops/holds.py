@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from datetime import datetime
-
-from msgspec import Struct
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from glasslet.answers.pods import Hold
 from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
-from glasslet.record.way import Facts
-from glasslet.stops.places import first_work
+from glasslet.concurrency.clock import Clock
+from glasslet.record.recorder import Recorder
+from glasslet.record.stations import WaitKind
+from glasslet.stops.arrivals import Arrival
+from glasslet.stops.places import first_work, in_words
 
 _REMEMBERED = 64
 """Ended holds of one pod."""
 
 
-class Arrival(Struct, frozen=True, kw_only=True):
-    """A pod came to a place of its way, before its work or `after` it. `task`: the task that is there."""
+class Events(Protocol):
+    """Takes events of pods."""
 
-    pod: PodRef
-    place: str
-    after: bool
-    container: str
-    facts: Facts
-    task: asyncio.Task[object] | None = None
+    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None: ...
 
 
 class StandingHold:
@@ -68,7 +65,10 @@ class StandingHold:
 class Holds:
     """All holds, oldest first, and how long each pod was held."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, recorder: Recorder, events: Events, clock: Clock) -> None:
+        self._recorder = recorder
+        self._events = events
+        self._clock = clock
         self._held: list[StandingHold] = []
         self._lately: dict[PodUID, deque[tuple[float, float]]] = {}
         self._changed = asyncio.Event()
@@ -80,17 +80,41 @@ class Holds:
         """The holds of one pod, the oldest first."""
         return [held for held in self._held if held.arrival.pod.uid == uid]
 
-    def begin(self, held: StandingHold) -> None:
-        """The pod is held from now on."""
+    async def hold(self, arrival: Arrival, *, by: int, seconds: float, has_to_stop: Callable[[PodUID], bool]) -> None:
+        """Holds the pod until it is let go, at most so many seconds. `by`: number of the break, 0 for a step."""
+        since = self._clock.now()
+        until = since + timedelta(seconds=seconds)
+        held = StandingHold(arrival, by=by, since=since, until=until)
+        who = f"break {by}" if by else "a step"
+        where = in_words(arrival.place, after=arrival.after)
+        of = f" of container {arrival.container}" if arrival.container else ""
+        go_on = f"glasslet continue {arrival.pod}"
         self._held.append(held)
         self._wake()
+        held_at = f"Held at {where}{of} by {who}, until {until:%H:%M:%S} UTC; go on: {go_on}"
+        self._events(arrival.pod, "Normal", "PodHeld", held_at)
+        try:
+            on = f"{who} at {where}, {go_on}"
+            with self._recorder.wait(WaitKind.PAUSE, on=on, until=until, container=arrival.container):
+                try:
+                    async with asyncio.timeout(seconds):
+                        await held.over()
+                except TimeoutError:
+                    held.end("its time is over")
+        finally:
+            held.end("it has to stop" if has_to_stop(arrival.pod.uid) else "the agent ends")
+            passed = self._finish(held)
+            gone_on = f"Goes on from {where}{of} after {passed:.0f} s: {held.ended}"
+            self._events(arrival.pod, "Normal", "PodReleased", gone_on)
 
-    def finish(self, held: StandingHold, *, now: datetime) -> None:
-        """The hold is over."""
+    def _finish(self, held: StandingHold) -> float:
+        """The hold is over. The seconds that it lasted."""
+        now = self._clock.now()
         self._held.remove(held)
         spans = self._lately.setdefault(held.arrival.pod.uid, deque(maxlen=_REMEMBERED))
         spans.append((held.since.timestamp(), now.timestamp()))
         self._wake()
+        return (now - held.since).total_seconds()
 
     def forget(self, uid: PodUID) -> None:
         """The pod is gone."""
@@ -100,8 +124,17 @@ class Holds:
         """Pods that were held lately."""
         return list(self._lately)
 
-    def seconds(self, uid: PodUID, *, since: float, now: float) -> float:
-        """For how long the pod was held from `since` to `now` (Unix seconds)."""
+    def arrival_of(self, uid: PodUID) -> Arrival | None:
+        """The place where the pod is held, the oldest of several."""
+        return next((held.arrival for held in self.of(uid) if not held.ended), None)
+
+    def hold_of(self, uid: PodUID) -> Hold | None:
+        """The pod's hold, the oldest of several."""
+        return next((held.shown() for held in self.of(uid) if not held.ended), None)
+
+    def held_seconds(self, uid: PodUID, since: float) -> float:
+        """For how long the pod was held since then (Unix seconds)."""
+        now = self._clock.now().timestamp()
         spans = [*self._lately.get(uid, ()), *((held.since.timestamp(), now) for held in self.of(uid))]
         total, reached = 0.0, since
         for start, end in sorted(spans):

@@ -1,19 +1,18 @@
-"""The owner of breaks and holds.
+"""The owner of breaks, and of what is held because of them.
 
     at(place)                  called by a pod's work: holds the pod if a break or a step says so
     set, remove, breaks        what is to hold pods
     step, go_on, go_on_all     what lets them go
-    hold_of, held_seconds      what others show, and leave out when they measure
 
-A held pod is only held: nothing of it is stopped, and what runs beside its work (probes, statuses) goes on. Breaks live
-as long as the agent.
+`Holds` keeps the pods that are held, for all to read. A held pod is only held: nothing of it is stopped, and what runs
+beside its work (probes, statuses) goes on. Breaks live as long as the agent.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from glasslet.answers.pods import Hold
@@ -23,13 +22,14 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.clock import Clock
-from glasslet.record.recorder import Recorder, current_scope
-from glasslet.record.stations import Station, WaitKind
+from glasslet.record.recorder import current_scope
+from glasslet.record.stations import Station
 from glasslet.record.way import Facts, no_facts
+from glasslet.stops.arrivals import Arrival
 from glasslet.stops.breaks import BadBreak, Break, parse_break
 from glasslet.stops.conditions import BadCondition, ConditionFailed, Conditions, ConditionTooSlow
-from glasslet.stops.holds import Arrival, Holds, StandingHold
-from glasslet.stops.places import BESIDE, WAY_OUT, in_words
+from glasslet.stops.holds import Holds, StandingHold
+from glasslet.stops.places import BESIDE, WAY_OUT
 
 MOST_BREAKS = 64
 STEP_SECONDS = 600.0
@@ -37,12 +37,6 @@ STEP_SECONDS = 600.0
 _LOOK = 0.1
 _AT_REST = 3
 """Looks in a row at which a stepped pod has to be at rest."""
-
-
-class Events(Protocol):
-    """Takes events of pods."""
-
-    def __call__(self, pod: PodRef, type_: str, reason: str, message: str, field_path: str = "", /) -> None: ...
 
 
 class PodsInView(Protocol):
@@ -88,29 +82,23 @@ class _Set:
 class Stops:
     """Implements `record.way.PodHolder`. `armed`: a break is set, or a pod is stepped."""
 
-    def __init__(self, *, recorder: Recorder, events: Events, clock: Clock, conditions: Conditions) -> None:
+    def __init__(self, *, holds: Holds, view: PodsInView, conditions: Conditions, clock: Clock) -> None:
         self.armed = False
-        self._recorder = recorder
-        self._events = events
-        self._clock = clock
+        self._holds = holds
+        self._view = view
         self._conditions = conditions
-        self._view: PodsInView | None = None
+        self._clock = clock
         self._breaks: dict[int, _Set] = {}
         self._numbers = 0
-        self._holds = Holds()
         self._stepped: dict[PodUID, float] = {}
         """Pods that are held at each place of their way, and until when (monotonic)."""
-
-    def watch(self, view: PodsInView) -> None:
-        """Reads pods there from now on. Before that, no pod is held."""
-        self._view = view
 
     # -- the way of a pod ----------------------------------------------------------------------------------------------
 
     async def at(self, place: str, *, container: str = "", after: bool = False, facts: Facts = no_facts) -> bool:
         """See `record.way.PodHolder.at`."""
         scope, view = current_scope(), self._view
-        if scope.pod is None or view is None:
+        if scope.pod is None:
             return False
         arrival = Arrival(
             pod=scope.pod,
@@ -129,7 +117,7 @@ class Stops:
             await self._hold(arrival, by=0, seconds=STEP_SECONDS)
             return True
         tree: Mapping[str, object] | None = None
-        for one in self._candidates(arrival, view):
+        for one in self._candidates(arrival):
             if one.kind.wanted.when:
                 tree = tree if tree is not None else view.tree(arrival)
                 if not await self._agrees(one, arrival, tree):
@@ -155,7 +143,7 @@ class Stops:
             return False
         return True
 
-    def _candidates(self, arrival: Arrival, view: PodsInView) -> list[_Set]:
+    def _candidates(self, arrival: Arrival) -> list[_Set]:
         here = [
             one
             for one in self._breaks.values()
@@ -165,7 +153,7 @@ class Stops:
         ]
         if not here:
             return here
-        pod = view.pod(arrival.pod.uid)
+        pod = self._view.pod(arrival.pod.uid)
         labels = pod.metadata.labels if pod is not None else None
         return [one for one in here if one.kind.fits(arrival.pod, labels)]
 
@@ -183,38 +171,9 @@ class Stops:
         return fits
 
     async def _hold(self, arrival: Arrival, *, by: int, seconds: float) -> None:
-        since = self._clock.now()
-        until = since + timedelta(seconds=seconds)
-        held = StandingHold(arrival, by=by, since=since, until=until)
-        self._holds.begin(held)
-        who = f"break {by}" if by else "a step"
-        where = in_words(arrival.place, after=arrival.after)
-        of = f" of container {arrival.container}" if arrival.container else ""
-        self._events(
-            arrival.pod,
-            "Normal",
-            "PodHeld",
-            f"Held at {where}{of} by {who}, until {until:%H:%M:%S} UTC; go on: glasslet continue {arrival.pod}",
-        )
         try:
-            on = f"{who} at {where}, glasslet continue {arrival.pod}"
-            with self._recorder.wait(WaitKind.PAUSE, on=on, until=until, container=arrival.container):
-                try:
-                    async with asyncio.timeout(seconds):
-                        await held.over()
-                except TimeoutError:
-                    held.end("its time is over")
+            await self._holds.hold(arrival, by=by, seconds=seconds, has_to_stop=self._view.leaves)
         finally:
-            leaves = self._view is not None and self._view.leaves(arrival.pod.uid)
-            held.end("it has to stop" if leaves else "the agent ends")
-            now = self._clock.now()
-            self._holds.finish(held, now=now)
-            self._events(
-                arrival.pod,
-                "Normal",
-                "PodReleased",
-                f"Goes on from {where}{of} after {(now - since).total_seconds():.0f} s: {held.ended}",
-            )
             self._tidy()
 
     # -- breaks --------------------------------------------------------------------------------------------------------
@@ -256,7 +215,6 @@ class Stops:
 
     def _row(self, one: _Set) -> BreakRow:
         wanted = one.kind.wanted
-        pods = self._view.pods() if self._view is not None else ()
         return BreakRow(
             **{name: getattr(wanted, name) for name in BreakRequest.__struct_fields__},
             number=one.number,
@@ -264,7 +222,7 @@ class Stops:
             set_by=one.by,
             hits=one.hits,
             holding=tuple(dict.fromkeys(str(held.arrival.pod) for held in self._holds if held.by == one.number)),
-            matching=sum(one.kind.fits(pod_ref(pod), pod.metadata.labels) for pod in pods),
+            matching=sum(one.kind.fits(pod_ref(pod), pod.metadata.labels) for pod in self._view.pods()),
             problem=one.problem,
         )
 
@@ -297,7 +255,7 @@ class Stops:
             except TimeoutError:
                 # No hold began or ended: perhaps the pod is at rest by now.
                 continue
-        return self.hold_of(pod.uid)
+        return self._holds.hold_of(pod.uid)
 
     def go_on(self, pod: PodRef) -> ReleasedAnswer:
         """Lets a pod go, from all places where it is held."""
@@ -317,25 +275,11 @@ class Stops:
         return tuple(dict.fromkeys(str(held.arrival.pod) for held in found))
 
     def _is_at_rest(self, uid: PodUID) -> bool:
-        return self._view is None or self._view.leaves(uid) or self._view.rests(uid)
+        return self._view.leaves(uid) or self._view.rests(uid)
 
     def _stop_stepping(self, uid: PodUID) -> None:
         if self._stepped.pop(uid, None) is not None:
             self._tidy()
-
-    # -- for others to show --------------------------------------------------------------------------------------------
-
-    def arrival_of(self, uid: PodUID) -> Arrival | None:
-        """The place where the pod is held, the oldest of several."""
-        return next((held.arrival for held in self._holds.of(uid) if not held.ended), None)
-
-    def hold_of(self, uid: PodUID) -> Hold | None:
-        """The pod's hold, the oldest of several."""
-        return next((held.shown() for held in self._holds.of(uid) if not held.ended), None)
-
-    def held_seconds(self, uid: PodUID, since: float) -> float:
-        """For how long the pod was held since then (Unix seconds)."""
-        return self._holds.seconds(uid, since=since, now=self._clock.now().timestamp())
 
     def _tidy(self) -> None:
         """Forgets breaks that are spent, steps that are over, and pods that are gone."""
@@ -347,10 +291,9 @@ class Stops:
         self.armed = bool(self._breaks or self._stepped)
         if not any(one.kind.wanted.when for one in self._breaks.values()):
             self._conditions.idle()
-        if self._view is not None:
-            for uid in self._holds.pods():
-                if self._view.pod(uid) is None:
-                    self._holds.forget(uid)
+        for uid in self._holds.pods():
+            if self._view.pod(uid) is None:
+                self._holds.forget(uid)
 
 
 def _wrong_condition(condition: str, error: BadCondition) -> ErrorAnswer:

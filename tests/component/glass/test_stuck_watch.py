@@ -29,7 +29,7 @@ pytestmark = pytest.mark.looptime
 async def watched() -> AsyncIterator[tuple[Agent, StuckWatch]]:
     """An agent under watch."""
     async with running_agent() as agent:
-        watch = StuckWatch(workers=agent.census, record=agent.record, clock=agent.clock, held=agent.stops.held_seconds)
+        watch = StuckWatch(workers=agent.census, record=agent.record, clock=agent.clock, held=agent.holds.held_seconds)
         task = asyncio.create_task(watch.run())
         yield agent, watch
         task.cancel()

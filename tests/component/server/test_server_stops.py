@@ -11,12 +11,16 @@ from glasslet.answers.stops import BreakRequest, BreaksAnswer, InspectAnswer, Ri
 from glasslet.answers.wire import ErrorAnswer, decode, encode
 from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.clock import LoopClock
+from glasslet.glass.inspection.tree import Inspector
 from glasslet.glass.stops.handlers import StopHandlers
 from glasslet.glass.stops.routes import stop_routes
+from glasslet.glass.stops.view import StopView
+from glasslet.pods.census import PodCensus
 from glasslet.record.store import Record
 from glasslet.server.access.users import Attributes
 from glasslet.server.request_pipeline import Access
-from glasslet.stops.holds import Arrival
+from glasslet.stops.arrivals import Arrival
+from glasslet.stops.holds import Holds
 from glasslet.stops.stops import Stops
 from tests.builders.pod import pod
 from tests.component.server.test_server_glass import ask
@@ -44,12 +48,26 @@ class World:
 
     def __init__(self) -> None:
         record = Record()
-        self.stops = Stops(recorder=record, events=EventLog(), clock=LoopClock(), conditions=InlineConditions())
+        clock, census = LoopClock(), PodCensus()
+        holds = Holds(recorder=record, events=EventLog(), clock=clock)
+        inspector = Inspector(
+            node="node-a",
+            census=census,
+            observed=lambda uid: None,
+            last=lambda ref: (),
+            standing=record.standing_of,
+            hold_of=holds.hold_of,
+            clock=clock,
+        )
+        view = StopView(census=census, inspector=inspector)
+        self.stops = Stops(holds=holds, view=view, conditions=InlineConditions(), clock=clock)
 
         def tree(ref: PodRef, _arrival: Arrival | None) -> dict[str, Any]:
             return {"name": ref.name}
 
-        self.handlers = StopHandlers(stops=self.stops, pods=lambda: [FakeSeenPod(pod=pod())], tree=tree, record=record)
+        self.handlers = StopHandlers(
+            stops=self.stops, holds=holds, pods=lambda: [FakeSeenPod(pod=pod())], tree=tree, record=record
+        )
 
     async def ask(self, method: str, path: str, who: Access | None = None, body: bytes = b"") -> Answer:
         return await ask(method, f"/glass/v1{path}", who or everybody(), stop_routes(self.handlers), body=body)

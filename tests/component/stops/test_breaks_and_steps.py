@@ -27,7 +27,7 @@ def labelled(number: int, **labels: str) -> Pod:
 
 
 def held(agent: Agent) -> set[str]:
-    return {str(one.arrival.pod) for one in agent.stops._holds}
+    return {str(one.arrival.pod) for one in agent.holds}
 
 
 async def test_a_count_ends_the_break_and_the_pods_that_it_holds_stay_held() -> None:
@@ -84,7 +84,7 @@ async def test_a_condition_sees_the_tree_that_inspect_shows() -> None:
         agent.runtime.program("main", exits(1, after=5), exits(0))
         agent.add(pod())
         await until_held(agent)
-        arrival = agent.stops.arrival_of(PodUID(UID))
+        arrival = agent.holds.arrival_of(PodUID(UID))
         assert arrival is not None
         shown = agent.inspector.tree(pod_ref(pod()), arrival)
         last = agent.conditions.seen[-1]

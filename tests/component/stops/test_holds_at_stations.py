@@ -10,10 +10,15 @@ from glasslet.answers.stops import BreakRequest
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.concurrency.clock import LoopClock
 from glasslet.record.history import PodRecord
 from glasslet.record.stations import WaitKind
+from glasslet.record.store import Record
+from glasslet.stops.arrivals import Arrival
+from glasslet.stops.holds import Holds
 from tests.builders.pod import UID, container, deleted, pod
 from tests.component.pod_agent import Agent, running_agent
+from tests.fakes.pod_node import EventLog
 from tests.fakes.programs import Pull, exits
 
 pytestmark = pytest.mark.looptime
@@ -49,7 +54,7 @@ def record_of(agent: Agent, uid: str = UID) -> PodRecord:
 
 
 async def until_held(agent: Agent, uid: str = UID) -> None:
-    await agent.until(lambda: agent.stops.hold_of(PodUID(uid)) is not None)
+    await agent.until(lambda: agent.holds.hold_of(PodUID(uid)) is not None)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -63,7 +68,7 @@ async def test_a_pod_is_held_there_until_it_is_let_go_and_then_starts(place: str
         agent.add(web())
         agent.add(other())
         await until_held(agent)
-        hold = agent.stops.hold_of(PodUID(UID))
+        hold = agent.holds.hold_of(PodUID(UID))
         assert hold is not None
         assert (hold.at, hold.after, hold.by) == (place, after, 1)
         await asyncio.sleep(300)
@@ -85,7 +90,7 @@ async def test_the_deletion_of_a_held_pod_lets_it_go_to_its_end(place: str) -> N
         agent.delete(deleted(pod(), grace=1))
         await agent.until_finished()
         assert agent.runtime.running() == []
-        assert agent.stops.hold_of(PodUID(UID)) is None
+        assert agent.holds.hold_of(PodUID(UID)) is None
 
 
 async def test_a_pod_that_stops_is_held_at_stopping_and_gone() -> None:
@@ -156,5 +161,20 @@ async def test_a_hold_is_no_lack_of_progress_of_the_waits_around_it() -> None:
         began = agent.clock.now().timestamp()
         agent.add(pod())
         await agent.until_running("main")
-        assert agent.stops.held_seconds(PodUID(UID), began) == pytest.approx(100, abs=1)
-        assert agent.stops.held_seconds(PodUID(UID), agent.clock.now().timestamp()) == 0
+        assert agent.holds.held_seconds(PodUID(UID), began) == pytest.approx(100, abs=1)
+        assert agent.holds.held_seconds(PodUID(UID), agent.clock.now().timestamp()) == 0
+
+
+async def test_time_in_several_holds_at_once_counts_once() -> None:
+    clock = LoopClock()
+    holds = Holds(recorder=Record(clock=clock), events=EventLog(), clock=clock)
+    arrival = Arrival(pod=pod_ref(web()), place="created", after=False, container="main", facts=dict)
+    start = clock.now().timestamp()
+
+    async def held(begin: float, seconds: float) -> None:
+        await asyncio.sleep(begin)
+        await holds.hold(arrival, by=1, seconds=seconds, has_to_stop=lambda _: False)
+
+    await asyncio.gather(held(100, 60), held(130, 70), held(300, 10))
+    assert holds.held_seconds(PodUID(UID), start) == pytest.approx(110)
+    assert holds.held_seconds(PodUID(UID), start + 150) == pytest.approx(60)

@@ -54,7 +54,7 @@ async def test_a_status_is_held_alone_and_the_newest_one_is_sent() -> None:
     async with running(server) as agent:
         await agent.stops.set(BreakRequest(at="status", count=1), by="root")
         uid = server.put("pods", api_pod())["metadata"]["uid"]
-        await agent.until(lambda: agent.stops.hold_of(PodUID(uid)))
+        await agent.until(lambda: agent.holds.hold_of(PodUID(uid)))
         await asyncio.sleep(60)
         assert agent.runtime.running(uid) == ["main"]
         assert agent.phase() == "Pending"

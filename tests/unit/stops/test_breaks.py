@@ -11,10 +11,8 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef
 from glasslet.record.stations import Station
 from glasslet.stops.breaks import BadBreak, parse_break
-from glasslet.stops.holds import Arrival, Holds, StandingHold
 from glasslet.stops.places import CALLS, PLACES, first_work
 from glasslet.stops.selectors import BadSelector, parse_selector
-from tests.builders.observed import START
 
 WEB = PodRef("shop", "web-7f", PodUID("u"))
 LABELS = {"app": "web", "tier": "front"}
@@ -108,20 +106,3 @@ def test_a_misspelled_place_gets_the_nearest() -> None:
 def test_a_text_that_is_no_selector_is_refused(text: str) -> None:
     with pytest.raises(BadSelector):
         parse_selector(text)
-
-
-def test_time_in_several_holds_at_once_counts_once() -> None:
-    holds = Holds()
-    arrival = Arrival(pod=WEB, place="created", after=False, container="main", facts=dict)
-
-    def held(start: float, end: float) -> None:
-        since = START.fromtimestamp(start, START.tzinfo)
-        one = StandingHold(arrival, by=1, since=since, until=since)
-        holds.begin(one)
-        holds.finish(one, now=START.fromtimestamp(end, START.tzinfo))
-
-    held(100, 160)
-    held(130, 200)
-    held(300, 310)
-    assert holds.seconds(WEB.uid, since=0, now=400) == 110
-    assert holds.seconds(WEB.uid, since=150, now=305) == 55

@@ -32,7 +32,7 @@ from glasslet.pods.worker import PodWorker
 from glasslet.probes.results import ProbeResult
 from glasslet.record.history import PodRecord
 from glasslet.runtime.model import ObservedPod
-from glasslet.stops.holds import Arrival
+from glasslet.stops.arrivals import Arrival
 
 
 class Inspector:

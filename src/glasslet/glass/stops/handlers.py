@@ -24,8 +24,9 @@ from glasslet.glass.requests import RequestRefused, unknown_pod
 from glasslet.glass.source import SeenPod
 from glasslet.glass.trace.timeline import timeline
 from glasslet.record.store import Record
+from glasslet.stops.arrivals import Arrival
 from glasslet.stops.breaks import BadBreak
-from glasslet.stops.holds import Arrival
+from glasslet.stops.holds import Holds
 from glasslet.stops.stops import Stops
 
 STEP_PATIENCE = 30.0
@@ -53,11 +54,13 @@ class StopHandlers:
         self,
         *,
         stops: Stops,
+        holds: Holds,
         pods: Callable[[], Sequence[SeenPod]],
         tree: Callable[[PodRef, Arrival | None], dict[str, Any]],
         record: Record,
     ) -> None:
         self._stops = stops
+        self._holds = holds
         self._pods = pods
         self._tree = tree
         self._record = record
@@ -90,7 +93,7 @@ class StopHandlers:
     async def step(self, request: web.Request) -> web.StreamResponse:
         """`step`."""
         pod = self._pod(request)
-        if self._stops.hold_of(pod.uid) is None:
+        if self._holds.hold_of(pod.uid) is None:
             raise RequestRefused(
                 409, ErrorAnswer(error=f"{pod} is not held", field="pod", value=str(pod), allowed="a pod that is held")
             )
@@ -109,12 +112,12 @@ class StopHandlers:
     async def inspect(self, request: web.Request) -> web.StreamResponse:
         """`inspect`."""
         pod = self._pod(request)
-        arrival = self._stops.arrival_of(pod.uid)
+        arrival = self._holds.arrival_of(pod.uid)
         return _json(
             InspectAnswer(
                 namespace=pod.namespace,
                 name=pod.name,
-                hold=self._stops.hold_of(pod.uid),
+                hold=self._holds.hold_of(pod.uid),
                 tree=self._tree(pod, arrival),
             )
         )
@@ -137,7 +140,7 @@ class StopHandlers:
         name = f"{request.match_info['namespace']}/{request.match_info['name']}"
         known = [pod_ref(seen.pod) for seen in self._pods()]
         fitting = [ref for ref in known if str(ref) == name]
-        held = (ref for ref in fitting if self._stops.hold_of(ref.uid) is not None)
+        held = (ref for ref in fitting if self._holds.hold_of(ref.uid) is not None)
         found = next(held, fitting[-1] if fitting else None)
         if found is None:
             raise unknown_pod(name, known)

@@ -8,7 +8,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.glass.inspection.tree import Inspector
 from glasslet.pods.census import PodCensus
-from glasslet.stops.holds import Arrival
+from glasslet.stops.arrivals import Arrival
 
 
 class StopView:
