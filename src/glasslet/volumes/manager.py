@@ -11,7 +11,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -68,6 +68,22 @@ class Attachment(Protocol):
     def forget(self, uid: str) -> None: ...
 
 
+class _Phases(NamedTuple):
+    """The optional phases of a plugin. Found once: a look at a protocol's methods costs a pod's start 0.03 ms."""
+
+    attached: AttachedByController | None
+    staged: Staged | None
+    expandable: Expandable | None
+
+    @classmethod
+    def of(cls, plugin: VolumePlugin) -> _Phases:
+        return cls(
+            plugin if isinstance(plugin, AttachedByController) else None,
+            plugin if isinstance(plugin, Staged) else None,
+            plugin if isinstance(plugin, Expandable) else None,
+        )
+
+
 class VolumeManager:
     """All volumes of all pods. `plugins` is by the name of the source in a manifest (`emptyDir`). `attachment` None: no
     controller attaches anything here."""
@@ -89,6 +105,7 @@ class VolumeManager:
         self._claims = claims
         self._plugins = dict(plugins)
         self._by_directory = {escaped(plugin.name): plugin for plugin in plugins.values()}
+        self._phases = {plugin.name: _Phases.of(plugin) for plugin in plugins.values()}
         self._mounts = mounts
         self._threads = threads
         self._claimed: dict[str, dict[str, str]] = {}
@@ -140,9 +157,9 @@ class VolumeManager:
                         problems[name] = words(error)
         if not problems:
             for plugin in self._plugins.values():
-                if isinstance(plugin, Staged):
+                if (staged := self._phases[plugin.name].staged) is not None:
                     try:
-                        await plugin.release(uid)
+                        await staged.release(uid)
                     except (OSError, VolumeProblem) as error:
                         problems[getattr(error, "of", "") or plugin.name] = words(error)
         if problems:
@@ -228,24 +245,25 @@ class VolumeManager:
         uid = request.pod.metadata.uid
         self._kinds.setdefault(uid, {})[request.volume.name] = kind
         with self._account.mounting(uid, request.volume.name, plugin.name, MAP if request.block else MOUNT):
-            mounted = await self._phases(plugin, request)
+            mounted = await self._through_phases(plugin, request)
         if persistent is None:
             return mounted
         if mounted.path and mounted.path == self._root.volume(uid, plugin.name, request.name):
             self._claimed.setdefault(uid, {})[mounted.name] = mounted.path
         return replace(mounted, directory=request.name, supplemental_group=volume_group(persistent))
 
-    async def _phases(self, plugin: VolumePlugin, request: VolumeRequest) -> MountedVolume:
+    async def _through_phases(self, plugin: VolumePlugin, request: VolumeRequest) -> MountedVolume:
         """Attach, stage, set up, expand: those that the plugin has."""
-        if self._attachment is not None and isinstance(plugin, AttachedByController):
-            name = await plugin.attachment(request)
+        phases = self._phases[plugin.name]
+        if self._attachment is not None and phases.attached is not None:
+            name = await phases.attached.attachment(request)
             if name:
                 await self._attachment.wait(request.pod.metadata.uid, name, here=self._is_here(plugin, request))
-        if isinstance(plugin, Staged):
-            await plugin.stage(request)
+        if phases.staged is not None:
+            await phases.staged.stage(request)
         mounted = await plugin.set_up(request)
-        if isinstance(plugin, Expandable):
-            await plugin.expand(request, mounted)
+        if phases.expandable is not None:
+            await phases.expandable.expand(request, mounted)
         return mounted
 
     def _is_here(self, plugin: VolumePlugin, request: VolumeRequest) -> bool:

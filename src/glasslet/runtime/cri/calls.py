@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -64,14 +64,17 @@ class Calls:
             self._stubs[name] = kind(method.path, request_serializer=method.request.SerializeToString)
             self._answers[name] = method.response
 
-    async def call(self, verb: Verb, request: Message, *, timeout: float | None) -> Any:
+    def call(self, verb: Verb, request: Message, *, timeout: float | None) -> Coroutine[Any, Any, Any]:
         """The answer, or a RuntimeCallError. `timeout` in seconds; None waits for as long as it takes."""
         if self._stops.armed and verb not in _HELD_EARLIER:
-            await self._stops.at(f"{CRI}{verb}", facts=lambda: {"request": request})
-            answer = await self._call(verb, request, timeout)
-            await self._stops.at(f"{CRI}{verb}", after=True, facts=lambda: {"request": request})
-            return answer
-        return await self._call(verb, request, timeout)
+            return self._held_call(verb, request, timeout)
+        return self._call(verb, request, timeout)
+
+    async def _held_call(self, verb: Verb, request: Message, timeout: float | None) -> Any:
+        await self._stops.at(f"{CRI}{verb}", facts=lambda: {"request": request})
+        answer = await self._call(verb, request, timeout)
+        await self._stops.at(f"{CRI}{verb}", after=True, facts=lambda: {"request": request})
+        return answer
 
     async def _call(self, verb: Verb, request: Message, timeout: float | None) -> Any:
         started = time.perf_counter()

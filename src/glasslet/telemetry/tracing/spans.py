@@ -10,7 +10,7 @@ The current span is a context variable: tasks and threads that are started insid
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, Token
 from typing import Protocol
 
@@ -66,13 +66,17 @@ def begin(name: str, *, pod: PodRef | None = None, container: str = "", client: 
     return OpenSpan(_exporter.start(name, _current.get(), _facts(pod, container), client=client))
 
 
-@contextmanager
-def span(name: str, *, pod: PodRef | None = None, client: bool = False) -> Iterator[None]:
+def span(name: str, *, pod: PodRef | None = None, client: bool = False) -> AbstractContextManager[None]:
     """The body is a span."""
-    opened = begin(name, pod=pod, client=client)
-    if opened is None:
-        yield
-        return
+    opened = begin(name, pod=pod, client=client) if _exporter is not None else None
+    return _open_in(opened) if opened is not None else _NO_SPAN
+
+
+_NO_SPAN = nullcontext()
+
+
+@contextmanager
+def _open_in(opened: OpenSpan) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
