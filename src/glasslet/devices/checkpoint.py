@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from glasslet.devices.allocations import Allocation, Owner
+from glasslet.host.files.go_checksum import fnv_1a
 
 FILE = "kubelet_internal_checkpoint"
-_FNV_OFFSET, _FNV_PRIME, _WORD = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 class BadCheckpoint(ValueError):
@@ -70,7 +70,7 @@ def encode(known: KnownDevices) -> bytes:
         ],
         registered={name: sorted(known.registered[name]) for name in sorted(known.registered)},
     )
-    return msgspec.json.encode(_File(data=data, checksum=checksum(_text(data))))
+    return msgspec.json.encode(_File(data=data, checksum=fnv_1a(_text(data))))
 
 
 def decode(content: bytes) -> Checkpoint:
@@ -79,7 +79,7 @@ def decode(content: bytes) -> Checkpoint:
         file = msgspec.json.decode(content, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadCheckpoint(f"not readable: {error}") from error
-    expected = checksum(_text(file.data))
+    expected = fnv_1a(_text(file.data))
     if file.checksum != expected:
         raise BadCheckpoint(f"checksum is {file.checksum}, its content gives {expected}")
     allocations = {
@@ -90,14 +90,6 @@ def decode(content: bytes) -> Checkpoint:
         for entry in file.data.entries or ()
     }
     return Checkpoint(allocations, tuple(file.data.registered or ()))
-
-
-def checksum(text: str) -> int:
-    """FNV-1a, 32 bits."""
-    value = _FNV_OFFSET
-    for byte in text.encode("utf-8", "surrogateescape"):
-        value = ((value ^ byte) * _FNV_PRIME) & _WORD
-    return value
 
 
 def _text(data: _Data) -> str:

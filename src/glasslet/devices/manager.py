@@ -39,7 +39,7 @@ from glasslet.devices.inventory import by_numa_node
 from glasslet.devices.offers import Offers
 from glasslet.devices.plugin import DevicePluginFailed
 from glasslet.devices.registration import prepare_folder
-from glasslet.exchange.admission import Rejected
+from glasslet.exchange.admission import Rejected, unexpected
 from glasslet.exchange.devices import DeviceProblem
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.spec import ContainerDevices
@@ -118,7 +118,7 @@ class DeviceManager:
         self._release({other.metadata.uid for other in others} | {uid})
         found = plan(wanted, self._stock(uid), self._held(uid, self._settled(pod)))
         if isinstance(found, AllocationRefused):
-            return refusal(found.why)
+            return unexpected(found.why)
         self._claims[uid] = _claimed(found)
         return None
 
@@ -146,7 +146,7 @@ class DeviceManager:
             return None
         if self.allocations.release(lambda one: one == uid):
             await self._on_change()
-        return refusal(why)
+        return unexpected(why)
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
         """Prepares the container's devices before its creation. Raises DeviceProblem."""
@@ -300,11 +300,6 @@ class DeviceManager:
     async def _save(self) -> str | None:
         """Writes the checkpoint. Returns None, or the problem."""
         return await self._file.write(lambda: KnownDevices(tuple(self.allocations), self._offers.healthy()))
-
-
-def refusal(why: str) -> Rejected:
-    """The rejection of a pod that does not get its devices."""
-    return Rejected(reason="UnexpectedAdmissionError", message=f"Allocate failed due to {why}, which is unexpected")
 
 
 def _claimed(steps: Sequence[AllocationStep]) -> dict[str, Ids]:

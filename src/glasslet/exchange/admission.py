@@ -20,3 +20,8 @@ class Rejected(Struct, frozen=True, kw_only=True):
 
     reason: str
     message: str
+
+
+def unexpected(why: str) -> Rejected:
+    """The rejection of a pod that does not get the devices, CPUs or memory that it asks for."""
+    return Rejected(reason="UnexpectedAdmissionError", message=f"Allocate failed due to {why}, which is unexpected")

@@ -9,6 +9,7 @@ import msgspec
 from glasslet.api.codec import encode
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
+from glasslet.host.files.go_checksum import fnv_1a
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
@@ -24,8 +25,6 @@ PRE_STOP = "io.kubernetes.container.preStopHandler"
 TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod"
 DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod"
 
-_FNV_OFFSET = 0x811C9DC5
-_FNV_PRIME = 0x01000193
 _HTML_SAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -75,7 +74,5 @@ def _identity(pod: Pod) -> dict[str, str]:
 def _hash(name: str, image: str) -> str:
     # Go prints the JSON as a byte slice before hashing it: "([]uint8)[123 34 ...]".
     text = msgspec.json.encode({"image": image, "name": name}).decode().translate(_HTML_SAFE)
-    value = _FNV_OFFSET
-    for byte in f"([]uint8)[{' '.join(map(str, text.encode()))}]".encode():
-        value = (value ^ byte) * _FNV_PRIME & 0xFFFFFFFF
-    return f"{value:x}"
+    numbers = " ".join(map(str, text.encode()))
+    return f"{fnv_1a(f'([]uint8)[{numbers}]'):x}"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from glasslet.devices import checkpoint
 from glasslet.devices import plugin as plugin_module
 from glasslet.devices._generated import deviceplugin_pb2 as messages
 from glasslet.devices.checkpoint import FILE
 from glasslet.exchange.devices import DeviceProblem
+from glasslet.host.files.go_checksum import fnv_1a
 from tests.component.device_world import GPU, DeviceWorld, device_world, gpu_pod
 from tests.fakes.device_plugin import FakeDevicePlugin, device
 
@@ -272,13 +272,13 @@ async def test_the_checkpoint_is_made_and_read_off_the_event_loop(
 ) -> None:
     # Its checksum takes 0.4 s for 100,000 devices.
     summed_in: list[int] = []
-    checksum = checkpoint.checksum
+    checksum = fnv_1a
 
     def noted(text: str) -> int:
         summed_in.append(threading.get_ident())
         return checksum(text)
 
-    monkeypatch.setattr(checkpoint, "checksum", noted)
+    monkeypatch.setattr("glasslet.devices.checkpoint.fnv_1a", noted)
     async with device_world(tmp_path) as world, world.plugin("a"):
         assert await world.admit(gpu_pod()) is None
     async with device_world(tmp_path) as world:

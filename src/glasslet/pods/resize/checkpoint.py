@@ -14,9 +14,9 @@ import msgspec
 from glasslet.api.codec import DecodeError, decode, encode
 from glasslet.api.container import ResourceRequirements
 from glasslet.api.object import PodUID
+from glasslet.host.files.go_checksum import fnv_1a
 
 ByPod = Mapping[PodUID, Mapping[str, ResourceRequirements]]
-_PRIME, _START, _MASK = 0x01000193, 0x811C9DC5, 0xFFFFFFFF
 
 
 class _Pod(msgspec.Struct, frozen=True):
@@ -56,8 +56,5 @@ def load(content: bytes) -> dict[PodUID, dict[str, ResourceRequirements]]:
 
 
 def checksum(data: str) -> int:
-    """FNV-1a, 32 bits, over the data as the Go kubelet prints it for this purpose."""
-    value = _START
-    for byte in b"(string)" + data.encode():
-        value = (value ^ byte) * _PRIME & _MASK
-    return value
+    """The checksum of the data as the Go kubelet prints it for this purpose."""
+    return fnv_1a(f"(string){data}")
