@@ -6,9 +6,10 @@ container are not. Texts of refusals: behaviours.md section 24.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
@@ -36,6 +37,12 @@ def demands(pod: Pod) -> tuple[Demand, ...]:
     return tuple(demand for demand in found if demand.amounts)
 
 
+def up_to(wanted: Sequence[Demand], container: str) -> tuple[Demand, ...]:
+    """The demands of this container and those before it; none if it has none."""
+    at = next((at for at, one in enumerate(wanted) if one.container == container), -1)
+    return tuple(wanted[: at + 1])
+
+
 def amounts(container: Container) -> dict[str, int]:
     """Limits of extended resources: they cannot be overcommitted, requests are the same."""
     limits = container.resources.limits
@@ -48,10 +55,11 @@ _NONE: Ids = frozenset()
 
 class Stock(Struct, frozen=True, kw_only=True):
     """The devices to choose from. `healthy`: by registered resource; `taken`: those that other pods, and this one,
-    have."""
+    have; `places`: the mask of NUMA nodes of each device that has any, by resource."""
 
     healthy: Mapping[str, Ids]
     taken: Mapping[str, Ids]
+    places: Mapping[str, Mapping[str, int]] = {}
 
     def has(self, resource: str) -> bool:
         """Whether the resource is one of device plugins: a plugin is registered, or a pod has a device of it."""
@@ -60,23 +68,26 @@ class Stock(Struct, frozen=True, kw_only=True):
 
 class Held(Struct, frozen=True, kw_only=True):
     """The pod's devices so far, by container and resource; `settled`: containers that are passed over, because an
-    earlier agent gave them their devices."""
+    earlier agent gave them their devices; `near`: the mask of NUMA nodes chosen for a container."""
 
     pod_uid: str
     devices: Mapping[tuple[str, str], Ids] = {}
     settled: Collection[str] = ()
+    near: Mapping[str, int | None] = {}
 
 
 class AllocationStep(Struct, frozen=True, kw_only=True):
-    """One container gets devices of one resource: `reused` of the pod's own, the rest chosen from `available`. `ids` is
-    the choice where the plugin has no preference."""
+    """One container gets devices of one resource: the `fixed` ones (of the pod's own, or all that the chosen NUMA nodes
+    have), the rest chosen from `available`, `last` ones last. `ids` is the choice where the plugin has no
+    preference."""
 
     container: str
     resource: str
     amount: int
-    reused: Ids
+    fixed: Ids
     available: Ids
     ids: Ids
+    last: Ids = _NONE
 
 
 class AllocationRefused(Struct, frozen=True):
@@ -85,7 +96,7 @@ class AllocationRefused(Struct, frozen=True):
     why: str
 
 
-class _Ask(Struct, frozen=True, kw_only=True):
+class DeviceAsk(Struct, frozen=True, kw_only=True):
     """One container's demand for one resource, of which these devices are `taken` by then, and `reusable` after init
     containers. `has`: its devices so far."""
 
@@ -99,7 +110,19 @@ class _Ask(Struct, frozen=True, kw_only=True):
 
 def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[AllocationStep, ...] | AllocationRefused:
     """The steps that are left, in order; none if all containers have their devices."""
-    steps: list[AllocationStep] = []
+    steps = []
+    for _, found in served(wanted, stock, held):
+        if isinstance(found, AllocationRefused):
+            return found
+        if found is not None:
+            steps.append(found)
+    return tuple(steps)
+
+
+def served(
+    wanted: Sequence[Demand], stock: Stock, held: Held
+) -> Iterator[tuple[DeviceAsk, AllocationStep | AllocationRefused | None]]:
+    """Each demand of a registered resource in order, as those before it leave it, and how it is served."""
     taken = dict(stock.taken)
     reusable: dict[str, Ids] = {}
     for demand in wanted:
@@ -107,35 +130,32 @@ def plan(wanted: Sequence[Demand], stock: Stock, held: Held) -> tuple[Allocation
             if not stock.has(resource):
                 continue
             has = held.devices.get((demand.container, resource))
-            ask = _Ask(
+            left = reusable.get(resource, _NONE)
+            ask = DeviceAsk(
                 container=demand.container,
                 resource=resource,
                 amount=amount,
                 has=has,
                 taken=taken.get(resource, _NONE),
-                reusable=reusable.get(resource, _NONE),
+                reusable=left,
             )
             found = _serve(ask, stock, held)
-            if isinstance(found, AllocationRefused):
-                return found
-            if found is not None:
-                steps.append(found)
-                taken[resource] = taken.get(resource, _NONE) | found.ids
-            owns = (has or _NONE) | (found.ids if found is not None else _NONE)
-            left = reusable.get(resource, _NONE)
+            yield ask, found
+            got = found.ids if isinstance(found, AllocationStep) else _NONE
+            taken[resource] = taken.get(resource, _NONE) | got
+            owns = (has or _NONE) | got
             reusable[resource] = left | owns if demand.passes_on else left - owns
-    return tuple(steps)
 
 
 def choose(step: AllocationStep, preferred: Collection[str]) -> Ids:
     """The step's devices, preferred ones first; a preference for an unavailable device is passed over."""
-    needed = step.amount - len(step.reused)
+    needed = step.amount - len(step.fixed)
     liked = sorted(step.available.intersection(preferred))
-    others = sorted(step.available.difference(liked))
-    return step.reused.union((liked + others)[:needed])
+    others = sorted(step.available.difference(liked), key=lambda name: (name in step.last, name))
+    return step.fixed.union((liked + others)[:needed])
 
 
-def _serve(ask: _Ask, stock: Stock, held: Held) -> AllocationStep | AllocationRefused | None:
+def _serve(ask: DeviceAsk, stock: Stock, held: Held) -> AllocationStep | AllocationRefused | None:
     """None if nothing is left to do."""
     container, resource, amount, has = ask.container, ask.resource, ask.amount, ask.has
     if has is not None and len(has) != amount:
@@ -159,10 +179,29 @@ def _serve(ask: _Ask, stock: Stock, held: Held) -> AllocationStep | AllocationRe
     if len(available) < needed:
         amounts = f"Requested: {needed}, Available: {len(available)}"
         return AllocationRefused(f"requested number of devices unavailable for {resource}. {amounts}")
-    ids = reused.union(sorted(available)[:needed])
-    return AllocationStep(
-        container=container, resource=resource, amount=amount, reused=reused, available=available, ids=ids
+    return _near(ask, held.near.get(container), stock.places.get(resource, {}), reused, available)
+
+
+def _near(ask: DeviceAsk, mask: int | None, places: Mapping[str, int], reused: Ids, available: Ids) -> AllocationStep:
+    """Devices of the chosen NUMA nodes first, then those of others, then those without a place."""
+    needed, fixed, last = ask.amount - len(reused), reused, _NONE
+    if mask is not None and places:
+        aligned = frozenset(name for name in available if places.get(name, 0) & mask)
+        last = available.difference(places)
+        if needed < len(aligned):
+            available = aligned
+        else:
+            fixed, available = reused | aligned, available - aligned
+    step = AllocationStep(
+        container=ask.container,
+        resource=ask.resource,
+        amount=ask.amount,
+        fixed=fixed,
+        available=available,
+        ids=_NONE,
+        last=last,
     )
+    return replace(step, ids=choose(step, ()))
 
 
 def _quoted(text: str) -> str:

@@ -30,17 +30,21 @@ from glasslet.devices.allocation_plan import (
     choose,
     demands,
     plan,
+    served,
+    up_to,
 )
 from glasslet.devices.allocations import Allocation, DeviceAllocations, Owner
 from glasslet.devices.checkpoint import KnownDevices
 from glasslet.devices.checkpoint_file import CheckpointFile
 from glasslet.devices.container_devices import container_devices
+from glasslet.devices.device_hints import container_hints, free_by_node, pod_hints
 from glasslet.devices.inventory import by_numa_node
 from glasslet.devices.offers import Offers
 from glasslet.devices.plugin import DevicePluginFailed
 from glasslet.devices.registration import prepare_folder
 from glasslet.exchange.admission import Rejected, unexpected
 from glasslet.exchange.devices import DeviceProblem
+from glasslet.exchange.numa import NO_OPINION, Hints
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.spec import ContainerDevices
 
@@ -76,13 +80,18 @@ class DeviceManager:
         pods: KnownPods,
         metrics: AllocationMetrics,
         recorder: Recorder,
+        numa_nodes: Sequence[int] = (),
     ) -> None:
+        """`numa_nodes`: ids of all nodes of the machine."""
         self._file = file
         self._offers = offers
         self._pods = pods
         self._metrics = metrics
         self._recorder = recorder
+        self._numa_nodes = tuple(numa_nodes)
         self._claims: dict[str, Mapping[str, Ids]] = {}
+        self._near: dict[str, dict[str, int | None]] = {}
+        """The NUMA nodes chosen for the containers of pods with a claim."""
         self.allocations = DeviceAllocations()
         self._subscribers: list[Callable[[], None]] = []
         self._notifying: asyncio.TimerHandle | None = None
@@ -110,21 +119,60 @@ class DeviceManager:
     # -- admission: at once --------------------------------------------------------------------------------------------
 
     def claim(self, pod: Pod, others: Sequence[Pod]) -> Rejected | None:
-        """Keeps devices for the pod, or refuses it. `others`: the pods that occupy the node."""
+        """Keeps devices for the pod, wherever they are, or refuses it. `others`: the pods that occupy the node."""
+        self.begin(pod, others)
         wanted = demands(pod)
-        if not wanted:
-            return None
+        return self.claim_for(pod, wanted[-1].container, None) if wanted else None
+
+    def begin(self, pod: Pod, others: Sequence[Pod]) -> None:
+        """A pod comes to admission: devices of pods that are gone are free."""
+        if demands(pod):
+            self._release({other.metadata.uid for other in others} | {pod.metadata.uid})
+
+    def claim_for(self, pod: Pod, container: str, mask: int | None) -> Rejected | None:
+        """Keeps devices for this container, those of the mask's NUMA nodes first, and for the containers before it."""
         uid = pod.metadata.uid
-        self._release({other.metadata.uid for other in others} | {uid})
+        if not (wanted := up_to(demands(pod), container)):
+            return None
+        self._near.setdefault(uid, {})[container] = mask
         found = plan(wanted, self._stock(uid), self._held(uid, self._settled(pod)))
         if isinstance(found, AllocationRefused):
             return unexpected(found.why)
-        self._claims[uid] = _claimed(found)
+        if found:
+            self._claims[uid] = _claimed(found)
         return None
+
+    def hints(self, pod: Pod, container: str) -> Hints:
+        """The NUMA nodes that the container's devices could come from, beside those claimed for containers before
+        it."""
+        uid = pod.metadata.uid
+        if not (wanted := up_to(demands(pod), container)):
+            return NO_OPINION
+        stock = self._stock(uid)
+        asks = served(wanted, stock, self._held(uid, self._settled(pod)))
+        return container_hints([ask for ask, _ in asks if ask.container == container], stock, self._numa_nodes)
+
+    def pod_hints(self, pod: Pod) -> Hints:
+        """The same for the pod as a whole."""
+        uid = pod.metadata.uid
+        stock = self._stock(uid)
+        return pod_hints(pod, stock, self.allocations.of_pod(uid), self._numa_nodes)
+
+    def holds(self, pod: Pod) -> bool:
+        """Whether the pod needs no device, or has all of them."""
+        uid = pod.metadata.uid
+        wanted = [one for one in demands(pod) if any(self._stock(uid).has(name) for name in one.amounts)]
+        return not wanted or plan(wanted, self._stock(uid), self._held(uid, self._settled(pod))) == ()
+
+    def room(self) -> Mapping[str, Mapping[int, str]]:
+        """The free devices of each NUMA node."""
+        stock = self._stock("")
+        return {resource: free_by_node(resource, stock) for resource in stock.places}
 
     def unclaim(self, uid: str) -> None:
         """Frees the pod's claim: it was refused for another reason."""
         self._claims.pop(uid, None)
+        self._near.pop(uid, None)
 
     def at_least(self, pod: Pod) -> Mapping[str, int]:
         """The least amounts that the node has for a pod with devices or a claim: allocated devices exist, whatever the
@@ -201,7 +249,7 @@ class DeviceManager:
         except DevicePluginFailed as error:
             return str(error)
         finally:
-            self._claims.pop(pod.metadata.uid, None)
+            self.unclaim(pod.metadata.uid)
 
     async def _take_all(self, pod: Pod, settled: Collection[str]) -> bool:
         """Allocates step by step; each is planned again, because things change while a plugin answers. Whether anything
@@ -226,9 +274,9 @@ class DeviceManager:
         if offer.plugin is None:
             raise DevicePluginFailed(f"endpoint {step.resource} has been stopped")
         ids = step.ids
-        if offer.options.preferred_allocation and len(step.reused) < step.amount:
+        if offer.options.preferred_allocation and len(step.fixed) < step.amount:
             try:
-                preferred = await offer.plugin.preferred(step.available | step.reused, step.reused, step.amount)
+                preferred = await offer.plugin.preferred(step.available | step.fixed, step.fixed, step.amount)
             except DevicePluginFailed as error:
                 raise DevicePluginFailed(
                     f"device plugin GetPreferredAllocation rpc failed with err: {error}"
@@ -259,7 +307,7 @@ class DeviceManager:
 
     def _stock(self, uid: str) -> Stock:
         """The devices for this pod: its own claim counts as free."""
-        return Stock(healthy=self._offers.healthy(), taken=self._taken(uid))
+        return Stock(healthy=self._offers.healthy(), taken=self._taken(uid), places=self._offers.places())
 
     def _taken(self, but: str) -> dict[str, Ids]:
         taken = self.allocations.taken()
@@ -270,7 +318,7 @@ class DeviceManager:
         return taken
 
     def _held(self, uid: str, settled: Collection[str]) -> Held:
-        return Held(pod_uid=uid, devices=self.allocations.of_pod(uid), settled=settled)
+        return Held(pod_uid=uid, devices=self.allocations.of_pod(uid), settled=settled, near=self._near.get(uid, {}))
 
     def _settled(self, pod: Pod) -> Collection[str]:
         """Containers of a pod that an earlier agent started: they have their devices, even if their plugins are not
@@ -283,7 +331,7 @@ class DeviceManager:
         """Frees the devices of pods that no longer exist: not before all pods are known, and not while a part of them
         runs."""
         for uid in self._claims.keys() - staying:
-            del self._claims[uid]
+            self.unclaim(uid)
         if self._pods.all_known():
             self.allocations.release(lambda uid: uid not in staying and not self._pods.stands(PodUID(uid)))
 

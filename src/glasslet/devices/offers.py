@@ -21,6 +21,8 @@ from glasslet.concurrency.supervision import Supervisor
 from glasslet.devices.inventory import Devices, all_unhealthy, by_id, healthy
 from glasslet.devices.plugin import DevicePlugin, DevicePluginFailed, PluginOptions
 from glasslet.exchange.devices import DeviceResources
+from glasslet.exchange.numa import mask_of
+from glasslet.host.topology import MAX_NODE
 from glasslet.record.recorder import Recorder
 from glasslet.record.standing import StandingFinding
 
@@ -109,6 +111,15 @@ class Offers:
         """The ids of allocatable devices, by registered resource."""
         return {name: healthy(offer.devices) for name, offer in self._offers.items() if offer.devices is not None}
 
+    def places(self) -> dict[str, dict[str, int]]:
+        """The mask of NUMA nodes of each device that has any, by resource; resources without such devices are left
+        out. Nodes that no machine has are passed over: a plugin may say anything."""
+        found = {}
+        for resource, offer in self._offers.items():
+            masks = {one.id: mask_of(filter(_may_be, one.numa)) for one in (offer.devices or {}).values()}
+            found[resource] = {name: mask for name, mask in masks.items() if mask}
+        return {resource: places for resource, places in found.items() if places}
+
     def devices(self, resource: str) -> Devices:
         """All devices of a resource."""
         offer = self._offers.get(resource)
@@ -193,3 +204,7 @@ def _stop_timer(offer: Offer) -> None:
     if offer.timer is not None:
         offer.timer.cancel()
         offer.timer = None
+
+
+def _may_be(node: int) -> bool:
+    return 0 <= node <= MAX_NODE

@@ -145,10 +145,10 @@ def test_refusals_have_upstreams_words(there: Stock, has: Held, amount: int, tex
     assert why(plan([want(amount=amount)], there, has)) == text
 
 
-def step(amount: int, reused: str = "", available: str = "") -> AllocationStep:
-    ids = frozenset(reused) | frozenset(sorted(available)[: amount - len(reused)])
+def step(amount: int, fixed: str = "", available: str = "") -> AllocationStep:
+    ids = frozenset(fixed) | frozenset(sorted(available)[: amount - len(fixed)])
     return AllocationStep(
-        container="main", resource=GPU, amount=amount, reused=frozenset(reused), available=frozenset(available), ids=ids
+        container="main", resource=GPU, amount=amount, fixed=frozenset(fixed), available=frozenset(available), ids=ids
     )
 
 
@@ -160,7 +160,7 @@ def step(amount: int, reused: str = "", available: str = "") -> AllocationStep:
         (step(2, available="abcd"), "", "ab"),
         (step(2, available="abcd"), "bcd", "bc"),
         (step(2, available="abcd"), "xyz", "ab"),
-        (step(2, reused="x", available="ab"), "xb", "bx"),
+        (step(2, fixed="x", available="ab"), "xb", "bx"),
     ],
 )
 def test_a_plugins_preference_counts_as_far_as_it_can(it: AllocationStep, preferred: str, chosen: str) -> None:
