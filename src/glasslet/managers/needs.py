@@ -36,6 +36,10 @@ class PodNeeds(Struct, frozen=True, kw_only=True):
     uid: str
     containers: tuple[ContainerNeeds, ...] = ()
 
+    def of(self, container: str) -> ContainerNeeds | None:
+        """The container's needs."""
+        return next((one for one in self.containers if one.name == container), None)
+
     def cpus(self) -> int:
         """The CPUs that the pod has at once: its longest-running containers, or an init container and the sidecars
         before it."""

@@ -19,6 +19,7 @@ from glasslet.telemetry.metrics.eviction import EvictionMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics, LoopMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
 from glasslet.telemetry.metrics.images import ImageMetrics
+from glasslet.telemetry.metrics.managers import ManagerFamilies
 from glasslet.telemetry.metrics.node_start import NodeStartMetrics
 from glasslet.telemetry.metrics.pods import PodCountCollector, PodCounts, PodStartMetrics, PodWorkerMetrics
 from glasslet.telemetry.metrics.probes import ProbeMetrics
@@ -56,6 +57,7 @@ class Metrics:
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupFamilies(self.registry)
         self.devices = DeviceMetrics(self.registry)
+        self.managers = ManagerFamilies(self.registry)
         self.pod_resources = PodResourcesMetrics(self.registry)
         self.volumes = VolumeFamilies(self.registry)
         self.csi = CSIFamilies(self.registry)

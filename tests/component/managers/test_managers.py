@@ -1,0 +1,250 @@
+"""CPUs and memory of NUMA nodes for pods: admission, refusals, restarts, what running containers are told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasslet.exchange.admission import Rejected
+from glasslet.exchange.numa import NUMAHint
+from tests.builders.pod import container, pod
+from tests.component.manager_world import ManagerWorld, guaranteed, sized
+
+LOCALITY = Rejected(reason="TopologyAffinityError", message="Resources cannot be allocated with Topology locality")
+
+
+async def _world(folder: Path, **settings_: object) -> ManagerWorld:
+    return await ManagerWorld(folder, **settings_).start()  # type: ignore[arg-type]
+
+
+async def test_a_guaranteed_pod_gets_whole_cpus_and_memory_of_one_node(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    assert world.admit(guaranteed("a", "2")) is None
+    # "8 CPUs, 4 cores {i,i+4}": the node with fewer free CPUs is filled first.
+    assert world.own("a") == "1,9"
+    share = await world.managers.share(world.living["a"], world.living["a"].spec.containers[0])
+    assert (share.cpus, share.memory_nodes, share.exclusive) == ("1,9", "0", True)
+    assert world.managers.without_quota("a")
+    assert world.managers.without_quota("a", "main")
+
+
+async def test_other_pods_share_the_rest(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    world.admit(guaranteed("a", "2"))
+    for uid, it in (("fraction", guaranteed("fraction", "1500m")), ("quiet", pod(container(), uid="quiet"))):
+        assert world.admit(it) is None
+        share = await world.managers.share(it, it.spec.containers[0])
+        assert (share.cpus, share.exclusive) == ("0,2-8,10-15", False)
+        assert not world.managers.without_quota(uid)
+
+
+async def test_with_policy_none_nothing_is_given_out(tmp_path: Path) -> None:
+    world = await _world(tmp_path, static=False, policy="none")
+    it = guaranteed("a", "2")
+    assert world.admit(it) is None
+    share = await world.managers.share(it, it.spec.containers[0])
+    assert (share.cpus, share.memory_nodes, share.exclusive) == ("", "", False)
+    files = {path.name: path.read_text() for path in tmp_path.glob("*_state")}
+    assert files == {
+        "cpu_manager_state": '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
+        "memory_manager_state": '{"policyName":"None","machineState":{},"checksum":4236770233}',
+    }
+
+
+async def test_too_few_cpus_refuse_the_pod_and_give_back_what_it_got(tmp_path: Path) -> None:
+    world = await _world(tmp_path, policy="none")
+    before = world.cpus.state
+    it = pod(sized("one", "8"), sized("two", "8"), uid="a")
+    assert world.admit(it) == Rejected(
+        reason="UnexpectedAdmissionError",
+        message="Allocate failed due to not enough cpus available to satisfy request: requested=8, available=6, "
+        "which is unexpected",
+    )
+    assert world.cpus.state == before
+    assert world.sample("kubelet_cpu_manager_pinning_errors_total") == "1"
+
+
+@pytest.mark.parametrize(
+    ("policy", "refused"), [("best-effort", None), ("restricted", LOCALITY), ("single-numa-node", LOCALITY)]
+)
+async def test_a_pod_over_two_nodes_is_the_policys_choice(
+    tmp_path: Path, policy: str, refused: Rejected | None
+) -> None:
+    world = await _world(tmp_path, policy=policy)
+    world.admit(guaranteed("a", "4"))
+    world.admit(guaranteed("b", "5"))
+    # 2 CPUs are left on node 0, 3 on node 1; one node would do for 4 if it were free.
+    assert world.admit(guaranteed("c", "4")) == refused
+    assert (world.own("c") == "") == (refused is not None)
+
+
+async def test_scope_pod_takes_all_containers_together(tmp_path: Path) -> None:
+    two = pod(sized("one", "4"), sized("two", "4"), uid="a")
+    by_container = await _world(tmp_path / "container", policy="single-numa-node")
+    assert by_container.admit(two) is None
+    by_pod = await _world(tmp_path / "pod", policy="single-numa-node", scope="pod")
+    assert by_pod.admit(two) is None
+    layout = by_pod.cpus.policy.layout if by_pod.cpus.policy is not None else None
+    assert layout is not None
+    assert layout.nodes_of(by_pod.cpus.own("a", "one") | by_pod.cpus.own("a", "two")) == {1}
+    assert by_pod.admit(guaranteed("b", "7")) == LOCALITY
+
+
+async def test_devices_draw_cpus_and_memory_to_their_node(tmp_path: Path) -> None:
+    world = await _world(tmp_path, policy="single-numa-node")
+    world.devices.said = {"example.com/gpu": [NUMAHint(2, True), NUMAHint(3, False)]}
+    it = guaranteed("a", "2")
+    assert world.admit(it) is None
+    assert world.devices.masks == {"main": 2}
+    assert world.own("a") == "4,12"
+    assert world.memory.nodes("a", "main") == "1"
+    world.devices.said = {"example.com/gpu": []}
+    assert world.admit(guaranteed("b", "2")) == LOCALITY
+
+
+async def test_an_init_containers_cpus_are_used_again(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    init = (sized("init", "4"), sized("side", "2", restart_policy="Always"))
+    assert world.admit(guaranteed("a", "2", init=init)) is None
+    assert world.own("a", "init") == "1-2,9-10"
+    # The sidecar takes a core of them and keeps it.
+    assert (world.own("a", "side"), world.own("a")) == ("1,9", "2,10")
+
+
+async def test_a_restarted_agent_goes_on_and_asks_no_pod_again(tmp_path: Path) -> None:
+    first = await _world(tmp_path)
+    # Four CPUs over two nodes, which a stricter policy would refuse.
+    for uid, count in (("a", "5"), ("b", "7"), ("c", "2")):
+        assert first.admit(guaranteed(uid, count)) is None
+    await first.cpus.save()
+    await first.memory.save()
+    second = await _world(tmp_path, policy="single-numa-node")
+    assert second.cpus.state == first.cpus.state
+    assert second.memory.state == first.memory.state
+    assert second.admit(guaranteed("c", "2")) is None
+    assert second.own("c") == first.own("c")
+    assert second.record.findings() == []
+
+
+async def test_nothing_is_freed_before_all_pods_are_known(tmp_path: Path) -> None:
+    first = await _world(tmp_path)
+    first.admit(guaranteed("a", "2"))
+    await first.cpus.save()
+    second = await _world(tmp_path)
+    second.pods_known = False
+    second.admit(guaranteed("b", "2"))
+    assert second.own("a") == "1,9"
+    second.pods_known = True
+    second.admit(guaranteed("c", "2"))
+    assert second.own("a") == ""
+
+
+async def test_a_state_that_does_not_fit_costs_what_does_not_fit(tmp_path: Path) -> None:
+    first = await _world(tmp_path)
+    first.admit(guaranteed("a", "2"))
+    first.admit(guaranteed("b", "2"))
+    await first.cpus.save()
+    # The CPUs of the first pod are the system's now.
+    second = await _world(tmp_path, reserved="0-1,8-9")
+    assert (second.own("a"), second.own("b")) == ("", first.own("b"))
+    (finding,) = second.record.findings()
+    assert 'not all reserved cpus: "0-1,8-9" are present' in finding
+    assert "1 containers lost their CPUs" in finding
+
+
+async def test_a_damaged_state_is_put_aside(tmp_path: Path) -> None:
+    (tmp_path / "cpu_manager_state").write_text('{"policyName":"static","defaultCpuSet":"0","checksum":5}')
+    world = await _world(tmp_path)
+    assert world.cpus.state.shared == frozenset(range(16))
+    (finding,) = world.record.findings()
+    assert "checkpoint is corrupted" in finding
+    assert (tmp_path / "cpu_manager_state.damaged").exists()
+
+
+async def test_running_containers_make_room_and_get_it_back(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    world.admit(pod(container(), uid="quiet"))
+    await world.reconciler.reconcile()
+    assert world.told == {"quiet/main": "0-15"}
+    world.admit(guaranteed("a", "2"))
+    await world.reconciler.reconcile()
+    assert world.told == {"quiet/main": "0,2-8,10-15", "a/main": "1,9"}
+    world.end("a")
+    world.topology.tidy(())
+    world.told.clear()
+    await world.reconciler.reconcile()
+    assert world.told == {"quiet/main": "0-15"}
+
+
+async def test_what_the_runtime_refuses_is_told_again(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    world.admit(pod(container(), uid="quiet"))
+    world.refuses = {"quiet/main"}
+    await world.reconciler.reconcile()
+    assert world.told == {}
+    world.refuses = set()
+    await world.reconciler.reconcile()
+    assert world.told == {"quiet/main": "0-15"}
+
+
+async def test_each_change_is_told_at_once(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    world.admit(pod(container(), uid="quiet"))
+    running = asyncio.create_task(world.reconciler.run())
+    while not world.told:
+        await asyncio.sleep(0)
+    began = asyncio.get_running_loop().time()
+    world.admit(guaranteed("a", "2"))
+    while "a/main" not in world.told:
+        await asyncio.sleep(0)
+    assert asyncio.get_running_loop().time() - began < 1
+    running.cancel()
+
+
+async def test_metrics_count_what_is_given_out(tmp_path: Path) -> None:
+    world = await _world(tmp_path, policy="single-numa-node")
+    world.admit(guaranteed("a", "2"))
+    names = {
+        "kubelet_cpu_manager_shared_pool_size_millicores": "12000",
+        "kubelet_cpu_manager_exclusive_cpu_allocation_count": "2",
+        'kubelet_cpu_manager_allocation_per_numa{numa_node="0"}': "2",
+        "kubelet_memory_manager_pinning_requests_total": "1",
+        "kubelet_topology_manager_admission_requests_total": "1",
+        "kubelet_topology_manager_admission_errors_total": "0",
+        'kubelet_container_aligned_compute_resources_count{scope="container",boundary="numa_node"}': "1",
+    }
+    assert {name: world.sample(name) for name in names} == names
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6), st.booleans()), max_size=14), reuse=st.booleans())
+def test_no_cpu_is_ever_two_pods(tmp_path_factory: pytest.TempPathFactory, steps: object, reuse: bool) -> None:
+    """Pods come and go, the agent restarts: no CPU is given twice, none is lost."""
+    folder = tmp_path_factory.mktemp("managers")
+
+    async def live() -> None:
+        world = await _world(folder, policy="best-effort")
+        for number, count, restart in steps:  # type: ignore[attr-defined]
+            uid = f"p{number}"
+            if uid in world.living:
+                world.end(uid)
+                world.topology.tidy(())
+            elif count:
+                init = (sized("init", str(count)),) if reuse else ()
+                world.admit(guaranteed(uid, str(count), init=init))
+            if restart:
+                await world.cpus.save()
+                await world.memory.save()
+                again = await _world(folder, policy="best-effort")
+                again.living, world = world.living, again
+            assert world.cpus.policy is not None
+            assert world.cpus.policy.problem(world.cpus.state) == ""
+            assert set(world.cpus.state.entries) <= set(world.living)
+            owned = [cpus for one in world.cpus.state.entries.values() for cpus in [frozenset().union(*one.values())]]
+            assert sum(map(len, owned)) == len(frozenset().union(*owned))
+
+    asyncio.run(live())
