@@ -142,6 +142,7 @@ async def _manage_pods(
     await prepare_machine(foundation)
     await pods.cgroups.start()
     await platform.devices.manager.start()
+    await pods.managers.start()
     await layers.enter_async_context(running(platform.devices.services))
     probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
     work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}

@@ -19,6 +19,7 @@ from glasslet.assembly.cluster import build_standalone_node
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
 from glasslet.host.machine import app_armor_enabled
+from glasslet.managers.topology_manager import TopologyManager
 from glasslet.pods.collaborators import Admit
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.decision import Decision, ResizeRules, decide
@@ -28,20 +29,23 @@ from glasslet.podspec.resources import swap_limit
 from glasslet.resources.node_share import machine_for_pods
 
 
-def build_pod_admission(platform: Platform) -> PodAdmission:
-    """Admission by the node as the API server has it, or as it would register."""
+def build_pod_admission(platform: Platform, topology: TopologyManager) -> PodAdmission:
+    """Admission by the node as the API server has it, or as it would register. `topology` gives out devices, CPUs and
+    memory."""
     cluster = platform.cluster
     if cluster is not None:
-        return _build_admission(platform, cluster.node.current, cluster.node.initial)
+        return _build_admission(platform, topology, cluster.node.current, cluster.node.initial)
     standalone = build_standalone_node(platform.foundation, platform.host_ips)
 
     def node() -> Node:
         return standalone(platform.runtime.conditions.supplemental_groups_policy)
 
-    return _build_admission(platform, node, node)
+    return _build_admission(platform, topology, node, node)
 
 
-def _build_admission(platform: Platform, node: Callable[[], Node], initial: Callable[[], Node]) -> PodAdmission:
+def _build_admission(
+    platform: Platform, topology: TopologyManager, node: Callable[[], Node], initial: Callable[[], Node]
+) -> PodAdmission:
     """`node`: the node as last known; `initial`: as it would register, for a node object without allocatable
     resources."""
     foundation = platform.foundation
@@ -60,7 +64,7 @@ def _build_admission(platform: Platform, node: Callable[[], Node], initial: Call
             pod_level_resources_rule(enabled=gates.enabled("PodLevelResources")),
             node_shutdown_rule(shutting_down=lambda: foundation.shutdown.raised),
         ),
-        devices=platform.devices.manager,
+        devices=topology,
         note=lambda text: foundation.record.decided("does not fit", because=text),
     )
 
@@ -76,11 +80,13 @@ def build_resizes(
     foundation: Foundation, node: Callable[[], NodeFacts], admission: Admit, *, sources_ready: Callable[[], bool]
 ) -> ResizeSide:
     """Reads the files of the last run; damaged ones are findings."""
-    configuration = foundation.configuration
+    configuration, gates = foundation.configuration, foundation.loaded.gates
     rules = ResizeRules(
-        enabled=foundation.loaded.gates.enabled("InPlacePodVerticalScaling"),
-        static_cpus=configuration.cpu_manager_policy == "static",
-        static_memory=configuration.memory_manager_policy == "Static",
+        enabled=gates.enabled("InPlacePodVerticalScaling"),
+        static_cpus=configuration.cpu_manager_policy == "static"
+        and not gates.enabled("InPlacePodVerticalScalingExclusiveCPUs"),
+        static_memory=configuration.memory_manager_policy == "Static"
+        and not gates.enabled("InPlacePodVerticalScalingExclusiveMemory"),
         swaps=lambda pod, name: _swaps(pod, name, node()),
     )
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from msgspec.structs import replace
+
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
 from glasslet.host.cgroups.discovery import CgroupsNotUsable, find_tree, runs_systemd, usable_cpus
@@ -25,7 +27,7 @@ from glasslet.resources.node_rules import node_rules
 from glasslet.resources.node_share import NodeShare, machine_for_pods, read_node_share
 from glasslet.resources.own_cgroup import OwnCgroup
 from glasslet.resources.pod_cgroups import PodCgroups, RuntimeDefaultCgroups
-from glasslet.resources.pod_limits import pod_rules
+from glasslet.resources.pod_limits import PodDemand, pod_rules
 from glasslet.resources.qos_cgroups import QoSCgroups
 from glasslet.resources.qos_limits import qos_rules
 from glasslet.runtime.cri.cgroup_driver import ask_cgroup_driver
@@ -67,8 +69,10 @@ async def find_cgroup_driver(foundation: Foundation, runtime: CRIRuntime) -> str
     return driver
 
 
-def build_cgroup_side(foundation: Foundation, driver: str, census: PodCensus) -> CgroupSide:
-    """Raises CgroupsNotUsable, CgroupSetupFailed."""
+def build_cgroup_side(
+    foundation: Foundation, driver: str, census: PodCensus, *, no_quota: Callable[[str], bool]
+) -> CgroupSide:
+    """`no_quota`: whether a pod's time on CPUs is not limited. Raises CgroupsNotUsable, CgroupSetupFailed."""
     configuration = foundation.configuration
     share = read_node_share(configuration, foundation.machine, foundation.root.root_dir)
     if share.problem:
@@ -98,7 +102,7 @@ def build_cgroup_side(foundation: Foundation, driver: str, census: PodCensus) ->
     if configuration.cgroups_per_qos:
         layout = CgroupLayout(root=parse_name(configuration.cgroup_root), systemd=systemd)
         classes = _build_classes(foundation, manager, layout, share, census)
-        pods = _build_pods(foundation, manager, layout, classes)
+        pods = _build_pods(foundation, manager, layout, classes, no_quota)
         services["QoS cgroups"] = classes.run
     node = NodeCgroups(
         manager=manager,
@@ -172,13 +176,20 @@ def _build_classes(
 
 
 def _build_pods(
-    foundation: Foundation, manager: CgroupManager, layout: CgroupLayout, classes: QoSCgroups
+    foundation: Foundation,
+    manager: CgroupManager,
+    layout: CgroupLayout,
+    classes: QoSCgroups,
+    no_quota: Callable[[str], bool],
 ) -> PodCgroups:
+    def demand(pod: Pod) -> PodDemand:
+        return replace(pod_demand(pod), no_quota=no_quota(pod.metadata.uid))
+
     return PodCgroups(
         manager=manager,
         layout=layout,
         rules=pod_rules(foundation.configuration, memory_qos=_memory_qos(foundation)),
-        demand=pod_demand,
+        demand=demand,
         recorder=foundation.record,
         changed=classes.changed,
     )

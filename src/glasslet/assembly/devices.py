@@ -48,6 +48,7 @@ def build_devices(
         pods=PodKnowledge(observed=runtime.observed.get, all_known=all_pods_known),
         metrics=metrics.devices,
         recorder=record,
+        numa_nodes=[node.id for node in foundation.topology.nodes],
     )
     registration = UnixServer(
         path=f"{folder}/{SOCKET}",

@@ -16,6 +16,7 @@ from glasslet.config.options import Options
 from glasslet.host.files.layout import RootLayout
 from glasslet.host.machine import Machine, node_name, read_machine
 from glasslet.host.threads import HostThreads
+from glasslet.host.topology import Topology, read_topology
 from glasslet.identity.client_identity import ClientIdentity, IdentitySettings
 from glasslet.identity.manager import NO_METRICS
 from glasslet.kubeapi.client import HTTPAPIClient
@@ -133,6 +134,7 @@ class Foundation(Struct, frozen=True, kw_only=True):
     loaded: Loaded
     clock: Clock
     machine: Machine
+    topology: Topology
     node_name: str
     root: RootLayout
     record: Record
@@ -196,6 +198,7 @@ def build_foundation(loaded: Loaded, serving_pair: ServingPair, start: StartWatc
         loaded=loaded,
         clock=clock,
         machine=read_machine(),
+        topology=read_topology(),
         node_name=name,
         root=root,
         record=record,

@@ -12,6 +12,7 @@ from glasslet.assembly.cluster import build_facts_for_pods
 from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSide, build_configuration_side
 from glasslet.assembly.csi import CSIVolumeSide, build_csi_volumes
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.managers import ManagerSide, build_managers
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.runtime import RuntimeSide, build_runtime_handlers
 from glasslet.assembly.volumes import build_volumes
@@ -37,6 +38,7 @@ class PodParts(Struct, frozen=True, kw_only=True):
     cgroups: CgroupSide
     configuration: ConfigurationSide
     needs: ConfigurationNeeds
+    managers: ManagerSide
 
 
 def build_pod_parts(platform: Platform, census: PodCensus, wakes: PodWakes) -> PodParts:
@@ -45,14 +47,16 @@ def build_pod_parts(platform: Platform, census: PodCensus, wakes: PodWakes) -> P
     needs = _needs(platform, wakes)
     client = cluster.clients.requests if cluster is not None else None
     configuration = build_configuration_side(foundation, client, needs)
+    managers = build_managers(platform, census)
     volumes_of_drivers = build_csi_volumes(foundation, platform.csi, needs.mounts, configuration.tokens)
     return PodParts(
         files=_build_files(foundation),
         volumes=build_volumes(foundation, cluster, needs, configuration, volumes_of_drivers.plugins),
         volumes_of_drivers=volumes_of_drivers,
-        cgroups=build_cgroup_side(foundation, platform.cgroup_driver, census),
+        cgroups=build_cgroup_side(foundation, platform.cgroup_driver, census, no_quota=managers.managers.without_quota),
         configuration=configuration,
         needs=needs,
+        managers=managers,
     )
 
 
@@ -70,6 +74,7 @@ def build_pod_services(platform: Platform, parts: PodParts, allocations: Allocat
         data=parts.configuration.data,
         handlers=build_runtime_handlers(platform.foundation, runtime, parts.files),
         devices=platform.devices.manager,
+        shares=parts.managers.managers,
         network_error=runtime.conditions.network_error,
         cgroup_lost=parts.cgroups.lost,
         allocations=allocations,

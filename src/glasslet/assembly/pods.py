@@ -11,6 +11,7 @@ from glasslet.assembly.configuration import ConfigurationSide
 from glasslet.assembly.csi import FiguresOfPod
 from glasslet.assembly.devices import DeviceSide
 from glasslet.assembly.foundation import Foundation
+from glasslet.assembly.managers import ManagerSide
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pod_parts import PodParts, build_pod_parts, build_pod_services
 from glasslet.assembly.pod_status import ProbeSide, build_probe_side, build_status_services, build_statuses
@@ -45,6 +46,7 @@ class PodSide(Struct, frozen=True, kw_only=True):
     configuration: ConfigurationSide
     cgroups: CgroupSide
     devices: DeviceSide
+    managers: ManagerSide
     upkeep: Upkeep
     services: Services
     """Services beside workers, statuses and sources."""
@@ -62,7 +64,7 @@ def build_pod_side(platform: Platform) -> PodSide:
     api = _build_api(platform, parts, census)
     statuses = build_statuses(foundation, platform.cluster, api)
     probes = build_probe_side(foundation, runtime, platform.host_ips, wakes.probed)
-    admission = build_pod_admission(platform)
+    admission = build_pod_admission(platform, parts.managers.topology)
     resizes = build_resizes(foundation, parts.needs.node, admission.fits, sources_ready=desired.ready)
     workers = PodWorkers(
         services=build_pod_services(platform, parts, resizes.allocations),
@@ -93,10 +95,12 @@ def build_pod_side(platform: Platform) -> PodSide:
         configuration=parts.configuration,
         cgroups=parts.cgroups,
         devices=platform.devices,
+        managers=parts.managers,
         upkeep=upkeep,
         services={
             **upkeep.services,
             **parts.volumes_of_drivers.services,
+            **parts.managers.services,
             "resizes written down": resizes.kept.run,
             "waiting resizes": retries.run,
         },

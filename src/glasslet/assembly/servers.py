@@ -153,6 +153,7 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
     service = PodResources(
         pods=PodsOfNode(wanted=pods.desired.all, active=pods.census.active),
         devices=DeviceBooks(pods.devices.manager, pods.devices.offers),
+        shares=pods.managers.managers,
         metrics=foundation.metrics.pod_resources,
         over_limit=lambda: not bucket.take(foundation.clock.monotonic()),
         active_only=gates.enabled("KubeletPodResourcesListUseActivePods"),

@@ -10,7 +10,6 @@ from typing import Any
 
 from glasslet.config.gate_table import GATES
 
-_MANAGERS = "there is no CPU, memory or topology manager yet; containers share all CPUs"
 _UPSTREAM = "the Go kubelet does nothing with it either"
 _GO = "it is about the Go runtime"
 _LOGS = "log lines are written at once to standard error"
@@ -19,9 +18,6 @@ SAME_UPSTREAM = (_UPSTREAM, _GO)
 """Reasons that make no difference to the Go kubelet, or none that a node could notice."""
 
 FIELDS: Mapping[str, str] = {
-    "cpuManagerPolicy": _MANAGERS,
-    "cpuManagerPolicyOptions": _MANAGERS,
-    "cpuManagerReconcilePeriod": _MANAGERS,
     "enableContentionProfiling": _GO,
     "hairpinMode": _UPSTREAM,
     "iptablesDropBit": _UPSTREAM,
@@ -31,13 +27,8 @@ FIELDS: Mapping[str, str] = {
     "logging.options.json.splitStream": _LOGS,
     "logging.options.text.infoBufferSize": _LOGS,
     "logging.options.text.splitStream": _LOGS,
-    "memoryManagerPolicy": _MANAGERS,
-    "reservedMemory": _MANAGERS,
     "showHiddenMetricsForVersion": "no metric is hidden",
     "streamingConnectionIdleTimeout": _UPSTREAM,
-    "topologyManagerPolicy": _MANAGERS,
-    "topologyManagerPolicyOptions": _MANAGERS,
-    "topologyManagerScope": _MANAGERS,
     "volumePluginDir": "FlexVolume plugins are not supported; volumes of that type are refused",
 }
 """KubeletConfiguration by path, and why a value other than the default changes nothing."""
@@ -50,14 +41,9 @@ OPTIONS: Mapping[str, str] = {
 """Flags that are no configuration fields."""
 
 KUBELET_GATES: Mapping[str, str] = {
-    "CPUManagerPolicyAlphaOptions": _MANAGERS,
-    "CPUManagerPolicyBetaOptions": _MANAGERS,
     "DRAExtendedResource": "there is no DRA yet",
-    "DisableCPUQuotaWithExclusiveCPUs": _MANAGERS,
     "DisableNodeKubeProxyVersion": "kubeProxyVersion stays empty, whatever the gate says",
     "EventedPLEG": "events of the runtime are hints, and lists are read as well, whatever the gate says",
-    "InPlacePodVerticalScalingExclusiveCPUs": _MANAGERS,
-    "InPlacePodVerticalScalingExclusiveMemory": _MANAGERS,
     "KubeletInUserNamespace": "the agent needs the machine's own root",
     "KubeletPodResourcesDynamicResources": "there is no DRA yet",
     "LocalStorageCapacityIsolationFSQuotaMonitoring": "use of disk is measured without quotas",
@@ -71,7 +57,6 @@ KUBELET_GATES: Mapping[str, str] = {
     "SELinuxChangePolicy": "the runtime labels volumes",
     "SELinuxMount": "the runtime labels volumes",
     "SELinuxMountReadWriteOncePod": "the runtime labels volumes",
-    "TopologyManagerPolicyAlphaOptions": _MANAGERS,
 }
 """Feature gates that the Go kubelet acts upon; those of other components change nothing in either."""
 

@@ -1,8 +1,9 @@
-"""The pod resources API, v1 and v1alpha1: which pod has which devices. For monitoring agents on the node."""
+"""The pod resources API, v1 and v1alpha1: which pod has which devices, CPUs and memory. For monitoring agents on the
+node."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from google.protobuf.message import Message
@@ -49,6 +50,19 @@ class AllocatedDevices(Protocol):
         """Healthy ones, by resource."""
 
 
+MemoryOfNodes = tuple[str, int, Sequence[int]]
+"""A resource (memory, huge pages), its bytes, and the NUMA nodes it comes from."""
+
+
+class AllocatedShares(Protocol):
+    """The CPUs and memory that containers have for themselves, and what the node has of them."""
+
+    def cpus_of(self, uid: str, container: str) -> Collection[int]: ...
+    def memory_of(self, uid: str, container: str) -> Sequence[MemoryOfNodes]: ...
+    def allocatable_cpus(self) -> Collection[int]: ...
+    def allocatable_memory(self) -> Sequence[MemoryOfNodes]: ...
+
+
 class CallMetrics(Protocol):
     """Counts calls; `version` is v1 or v1alpha1, `verb` list, get or get_allocatable."""
 
@@ -73,6 +87,7 @@ class PodResources:
         *,
         pods: ResourcePods,
         devices: AllocatedDevices,
+        shares: AllocatedShares,
         metrics: CallMetrics,
         over_limit: Callable[[], bool],
         active_only: bool = True,
@@ -80,6 +95,7 @@ class PodResources:
     ) -> None:
         self._pods = pods
         self._devices = devices
+        self._shares = shares
         self._metrics = metrics
         self._over_limit = over_limit
         self._active_only = active_only
@@ -105,9 +121,13 @@ class PodResources:
         return v1.ListPodResourcesResponse(pod_resources=[self._pod(pod) for pod in pods])
 
     def allocatable(self, _request: v1.AllocatableResourcesRequest) -> v1.AllocatableResourcesResponse:
-        """All allocatable devices. No CPUs, no memory: there is no static policy."""
+        """All allocatable devices, and with a static policy CPUs and memory, given out or not."""
         self._metrics.called("v1", "get_allocatable")
-        return v1.AllocatableResourcesResponse(devices=_container_devices(self._devices.allocatable()))
+        return v1.AllocatableResourcesResponse(
+            devices=_container_devices(self._devices.allocatable()),
+            cpu_ids=sorted(self._shares.allocatable_cpus()),
+            memory=_memory(self._shares.allocatable_memory()),
+        )
 
     def get(self, request: v1.GetPodResourcesRequest) -> v1.GetPodResourcesResponse:
         """One pod. Raises CallRefused."""
@@ -145,7 +165,13 @@ class PodResources:
 
     def _container(self, pod: Pod, container: Container) -> v1.ContainerResources:
         devices = self._devices.of_container(pod.metadata.uid, container.name)
-        return v1.ContainerResources(name=container.name, devices=_container_devices(devices))
+        uid = pod.metadata.uid
+        return v1.ContainerResources(
+            name=container.name,
+            devices=_container_devices(devices),
+            cpu_ids=sorted(self._shares.cpus_of(uid, container.name)),
+            memory=_memory(self._shares.memory_of(uid, container.name)),
+        )
 
     def _handler(self, version: str, answer: Callable[[Any], R], request: type[Message]) -> Any:
         async def call(asked: Message, context: Any) -> R:
@@ -179,6 +205,17 @@ def _container_devices(devices: Mapping[str, ByNode]) -> list[v1.ContainerDevice
         for resource, by_node in devices.items()
         for node, names in by_node.items()
         for name in names
+    ]
+
+
+def _memory(blocks: Sequence[MemoryOfNodes]) -> list[v1.ContainerMemory]:
+    return [
+        v1.ContainerMemory(
+            memory_type=resource,
+            size=size,
+            topology=v1.TopologyInfo(nodes=[v1.NUMANode(ID=node) for node in nodes]),
+        )
+        for resource, size, nodes in blocks
     ]
 
 

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.exchange.admission import Rejected
@@ -22,6 +24,7 @@ from glasslet.exchange.numa import Hints, NUMAHint, mask_text
 from glasslet.managers.hint_merge import MergeRules, merge
 from glasslet.managers.needs import containers_of
 from glasslet.record.recorder import Recorder
+from glasslet.runtime.model import ObservedPod
 
 Scope = Literal["container", "pod"]
 ANY = NUMAHint(None, True)
@@ -82,6 +85,29 @@ class PodsThatLive(Protocol):
 
     def lives(self, uid: PodUID) -> bool:
         """Whether the pod has not ended, or something of it runs."""
+
+
+class PodLife(Struct, frozen=True, kw_only=True):
+    """Implements `PodsThatLive`. `observed`: a pod as the runtime holds it; `known`: whether every source and the
+    runtime have reported; `worked_on`: whether its worker still runs it, None without a worker; `wanted`: whether a
+    source gave it."""
+
+    observed: Callable[[PodUID], ObservedPod | None]
+    known: Callable[[], bool]
+    worked_on: Callable[[PodUID], bool | None]
+    wanted: Callable[[PodUID], bool]
+
+    def all_known(self) -> bool:
+        """Nothing may be freed before."""
+        return self.known()
+
+    def lives(self, uid: PodUID) -> bool:
+        """From its coming until nothing of it runs or will run."""
+        found = self.observed(uid)
+        if found is not None and found.running():
+            return True
+        worked_on = self.worked_on(uid)
+        return self.wanted(uid) if worked_on is None else worked_on
 
 
 class TopologyManager:

@@ -77,6 +77,11 @@ class PodCensus:
         """Whether nothing of the pod runs or is mounted any more."""
         return isinstance(self.lifecycle(uid), Finished | None)
 
+    def runs(self, uid: PodUID) -> bool:
+        """Whether the pod has not ended: it runs something, may do so, or is being stopped."""
+        worker = self._workers.get(uid)
+        return worker is not None and _is_active(worker)
+
     def snapshot(self) -> list[PodView]:
         """All pods that sources gave, in the order in which they came."""
         return [_view(worker) for worker in self._of_sources()]

@@ -14,6 +14,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import PodStatus
 from glasslet.exchange.admission import Admitted, Rejected
 from glasslet.exchange.facts import ProbeOutcome, StatusFacts
+from glasslet.exchange.shares import ContainerShare
 from glasslet.exchange.volume import MountedVolume, SubPath
 from glasslet.host.files.env_files import EnvFile
 from glasslet.podspec.object_environment import ResolvedEnvironment
@@ -189,6 +190,16 @@ class Devices(Protocol):
 
     async def prepare(self, pod: Pod, container: Container) -> ContainerDevices:
         """Before a container is created: what it is given for its devices. Raises DeviceProblem."""
+
+
+class Shares(Protocol):
+    """CPUs and memory that containers have for themselves (`managers`)."""
+
+    async def share(self, pod: Pod, container: Container) -> ContainerShare:
+        """Before a container is created: what it may use."""
+
+    def without_quota(self, uid: str, container: str = "") -> bool:
+        """Whether the pod's, or the container's, time on its CPUs is not limited."""
 
 
 class PodEventSink(Protocol):

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.exchange.shares import WholeMachine
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.collaborators import (
     Cgroups,
@@ -20,6 +21,7 @@ from glasslet.pods.collaborators import (
     PodVolumes,
     ProbeOutcomes,
     RuntimeHandlers,
+    Shares,
 )
 from glasslet.pods.executor import Executor, Verbs
 from glasslet.pods.reporting import Reporting
@@ -65,6 +67,7 @@ class PodServices(Struct, frozen=True, kw_only=True):
     node: Callable[[], NodeFacts]
     data: ConfigurationData
     devices: Devices
+    shares: Shares = field(default_factory=WholeMachine)
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. The workers are woken when it changes."""
@@ -90,6 +93,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         observed=observed,
         node=node,
         handlers=services.handlers,
+        shares=services.shares,
         network_error=services.network_error,
         report=report,
     )
@@ -114,6 +118,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
             allocations=services.allocations,
             in_use=services.memory_in_use,
             node=node,
+            shares=services.shares,
             report=report,
         ),
     )
@@ -129,6 +134,7 @@ def _starter(
         images=services.images,
         data=services.data,
         devices=services.devices,
+        shares=services.shares,
         volumes=services.volumes,
         files=services.files,
         sandboxes=sandboxes,

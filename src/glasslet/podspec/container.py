@@ -11,7 +11,7 @@ from glasslet.podspec.expansion import TooLong, expand_all
 from glasslet.podspec.labels import container_annotations, container_labels
 from glasslet.podspec.mounts import container_devices, container_mounts
 from glasslet.podspec.request import ContainerRequest
-from glasslet.podspec.resources import container_resources
+from glasslet.podspec.resources import container_resources, with_share
 from glasslet.podspec.security import container_security
 from glasslet.runtime.spec import ContainerSpec
 
@@ -39,7 +39,7 @@ def container_spec(request: ContainerRequest) -> ContainerSpec:
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,
-        resources=container_resources(pod, container, request.node),
+        resources=with_share(container_resources(pod, container, request.node), request.share),
         security=container_security(request),
         stop_signal=(container.lifecycle.stop_signal or "") if container.lifecycle is not None else "",
     )

@@ -10,6 +10,7 @@ from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
+from glasslet.exchange.shares import ContainerShare
 from glasslet.exchange.volume import MountedVolume
 from glasslet.host.resolver import ResolverFile as ResolverFile
 from glasslet.runtime.model import Image
@@ -75,6 +76,8 @@ class SandboxRequest(Struct, frozen=True, kw_only=True):
     runtime_handler: str = ""
     user_namespace: UserNamespace | None = None
     supplemental_groups: tuple[int, ...] = ()
+    no_quota: bool = False
+    """Some container of the pod has CPUs for itself: the pod's time on CPUs is not limited."""
 
 
 class ContainerRequest(Struct, frozen=True, kw_only=True):
@@ -104,6 +107,8 @@ class ContainerRequest(Struct, frozen=True, kw_only=True):
     user_namespace: UserNamespace | None = None
     devices: ContainerDevices = ContainerDevices()
     """Settings from device plugins."""
+    share: ContainerShare = ContainerShare()
+    """CPUs and memory of its own."""
 
     def __repr__(self) -> str:
         # The environment may hold what came from Secrets.

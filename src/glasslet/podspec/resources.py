@@ -5,11 +5,14 @@ from __future__ import annotations
 import mmap
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import ZERO, Quantity
 from glasslet.api.restarts import is_sidecar
-from glasslet.host.cgroups.kernel_amounts import cpu_quota, cpu_shares, page_size, page_size_name
+from glasslet.exchange.shares import ContainerShare
+from glasslet.host.cgroups.kernel_amounts import UNLIMITED, cpu_quota, cpu_shares, page_size, page_size_name
 from glasslet.podspec.pod_level import (
     container_requests,
     has_pod_level,
@@ -67,6 +70,12 @@ def sandbox_resources(pod: Pod, node: NodeFacts) -> Resources:
         limits.get("memory", ZERO),
     )
     return _calculated(amounts, node)
+
+
+def with_share(resources: Resources, share: ContainerShare) -> Resources:
+    """The resources with the CPUs and NUMA nodes that the managers give. A quota that is not set stays so."""
+    quota = UNLIMITED if share.no_quota and resources.cpu_period else resources.cpu_quota
+    return replace(resources, cpuset_cpus=share.cpus, cpuset_mems=share.memory_nodes, cpu_quota=quota)
 
 
 def overhead_resources(pod: Pod, node: NodeFacts) -> Resources:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.exchange.shares import ContainerShare
 from glasslet.host.files.layout import LogLayout, UnsafePath
 from glasslet.podspec.errors import sandbox_error
 from glasslet.podspec.hostname import kernel_hostname
 from glasslet.podspec.labels import sandbox_labels
 from glasslet.podspec.request import NodeFacts, SandboxRequest
-from glasslet.podspec.resources import overhead_resources, sandbox_resources
+from glasslet.podspec.resources import overhead_resources, sandbox_resources, with_share
 from glasslet.podspec.security import sandbox_security
 from glasslet.runtime.spec import PortMapping, SandboxSpec
 
@@ -39,7 +40,7 @@ def sandbox_spec(request: SandboxRequest) -> SandboxSpec:
         sysctls={_dotted(sysctl.name): sysctl.value for sysctl in sysctls},
         security=sandbox_security(request),
         overhead=overhead_resources(pod, node),
-        resources=sandbox_resources(pod, node),
+        resources=with_share(sandbox_resources(pod, node), ContainerShare(no_quota=request.no_quota)),
         runtime_handler=request.runtime_handler,
     )
 

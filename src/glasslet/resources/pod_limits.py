@@ -15,7 +15,8 @@ from glasslet.resources.layout import BEST_EFFORT
 
 class PodDemand(Struct, frozen=True, kw_only=True):
     """One pod's requests and limits, overhead included. CPU in thousandths of a core. A limit is None unless every
-    container has one, or the pod as a whole. `huge_pages`: requests by page size in bytes."""
+    container has one, or the pod as a whole. `huge_pages`: requests by page size in bytes; `no_quota`: some container
+    has CPUs for itself, no quota counts."""
 
     uid: str
     qos: str
@@ -24,6 +25,7 @@ class PodDemand(Struct, frozen=True, kw_only=True):
     cpu_limit: int | None = None
     memory_limit: int | None = None
     huge_pages: Mapping[int, int] = {}
+    no_quota: bool = False
 
 
 class PodRules(Struct, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ def limits_of_pod(demand: PodDemand, rules: PodRules) -> CgroupLimits:
         return CgroupLimits(cpu_shares=MIN_SHARES, pids=pids, huge_pages=demand.huge_pages, memory_min=memory_min)
     quota = None
     if demand.cpu_limit is not None:
-        quota = cpu_quota(demand.cpu_limit, rules.cpu_period) if rules.cpu_quota else UNLIMITED
+        quota = cpu_quota(demand.cpu_limit, rules.cpu_period) if rules.cpu_quota and not demand.no_quota else UNLIMITED
     return CgroupLimits(
         cpu_shares=cpu_shares(demand.cpu_request),
         cpu_quota=quota,

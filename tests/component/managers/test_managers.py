@@ -27,7 +27,7 @@ async def test_a_guaranteed_pod_gets_whole_cpus_and_memory_of_one_node(tmp_path:
     # "8 CPUs, 4 cores {i,i+4}": the node with fewer free CPUs is filled first.
     assert world.own("a") == "1,9"
     share = await world.managers.share(world.living["a"], world.living["a"].spec.containers[0])
-    assert (share.cpus, share.memory_nodes, share.exclusive) == ("1,9", "0", True)
+    assert (share.cpus, share.memory_nodes, share.no_quota) == ("1,9", "0", True)
     assert world.managers.without_quota("a")
     assert world.managers.without_quota("a", "main")
 
@@ -38,7 +38,7 @@ async def test_other_pods_share_the_rest(tmp_path: Path) -> None:
     for uid, it in (("fraction", guaranteed("fraction", "1500m")), ("quiet", pod(container(), uid="quiet"))):
         assert world.admit(it) is None
         share = await world.managers.share(it, it.spec.containers[0])
-        assert (share.cpus, share.exclusive) == ("0,2-8,10-15", False)
+        assert (share.cpus, share.no_quota) == ("0,2-8,10-15", False)
         assert not world.managers.without_quota(uid)
 
 
@@ -47,7 +47,7 @@ async def test_with_policy_none_nothing_is_given_out(tmp_path: Path) -> None:
     it = guaranteed("a", "2")
     assert world.admit(it) is None
     share = await world.managers.share(it, it.spec.containers[0])
-    assert (share.cpus, share.memory_nodes, share.exclusive) == ("", "", False)
+    assert (share.cpus, share.memory_nodes, share.no_quota) == ("", "", False)
     files = {path.name: path.read_text() for path in tmp_path.glob("*_state")}
     assert files == {
         "cpu_manager_state": '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',

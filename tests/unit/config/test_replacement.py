@@ -43,14 +43,6 @@ def with_checkpoint(name: str, content: dict[str, Any] | None) -> NodeSetUp:
 
 CLAIMS = json.dumps({"kind": "DRACheckpoint", "ClaimInfoStateList": [{"ClaimUID": "a"}]})
 STOPS: dict[str, tuple[NodeSetUp, str]] = {
-    "pods with exclusive CPUs": (
-        with_checkpoint("cpu_manager_state", {"policyName": "static", "entries": {"uid": {"main": "2-3"}}}),
-        "1 pod with exclusive CPUs",
-    ),
-    "pods with pinned memory": (
-        with_checkpoint("memory_manager_state", {"policyName": "Static", "entries": {"a": {}, "b": {}}}),
-        "2 pods with memory",
-    ),
     "prepared claims": (with_checkpoint("dra_manager_state", {"Data": CLAIMS}), "1 claim is prepared here"),
     "a volume of a plugin that is not here": (
         replace(HEALTHY, volumes={"vendor~driver": 2}),

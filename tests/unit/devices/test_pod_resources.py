@@ -9,7 +9,7 @@ import pytest
 from glasslet.api.pod import Pod
 from glasslet.devices._generated import podresources_alpha_pb2 as alpha
 from glasslet.devices._generated import podresources_pb2 as v1
-from glasslet.devices.pod_resources import CallRefused, PodResources
+from glasslet.devices.pod_resources import CallRefused, MemoryOfNodes, PodResources
 from glasslet.telemetry.metrics.catalog import Metrics
 from tests.builders.pod import container, pod, sidecar
 
@@ -36,6 +36,18 @@ class Node:
     def of_container(self, uid: str, container: str) -> Mapping[str, Mapping[int, Sequence[str]]]:
         return {GPU: {-1: ("a",), 0: ("b",)}} if container in ("main", "side") else {}
 
+    def cpus_of(self, uid: str, container: str) -> frozenset[int]:
+        return frozenset({3, 1}) if container == "main" else frozenset()
+
+    def memory_of(self, uid: str, container: str) -> Sequence[MemoryOfNodes]:
+        return [("memory", 64, (0, 1))] if container == "main" else []
+
+    def allocatable_cpus(self) -> frozenset[int]:
+        return frozenset({1, 2, 3})
+
+    def allocatable_memory(self) -> Sequence[MemoryOfNodes]:
+        return [("memory", 512, (0,)), ("hugepages-2Mi", 128, (1,))]
+
     def allocatable(self) -> Mapping[str, Mapping[int, Sequence[str]]]:
         return {GPU: {0: ("a", "b")}}
 
@@ -43,7 +55,7 @@ class Node:
 def service(metrics: Metrics | None = None, **gates: bool) -> PodResources:
     node = Node()
     told = (metrics or Metrics()).pod_resources
-    return PodResources(pods=node, devices=node, metrics=told, over_limit=lambda: False, **gates)
+    return PodResources(pods=node, devices=node, shares=node, metrics=told, over_limit=lambda: False, **gates)
 
 
 def devices_of(told: v1.ContainerResources) -> list[tuple[str, list[str], list[int]]]:
@@ -104,3 +116,21 @@ def test_calls_are_counted_by_verb_and_version() -> None:
     assert f'{prefix}_total{{server_api_version="v1alpha1"}} 1' in told
     assert f'{prefix}_list{{server_api_version="v1"}} 1' in told
     assert f'{prefix}_get_allocatable{{server_api_version="v1"}} 1' in told
+
+
+def memory_told(blocks: Sequence[v1.ContainerMemory]) -> list[tuple[str, int, list[int]]]:
+    return [(one.memory_type, one.size, [node.ID for node in one.topology.nodes]) for one in blocks]
+
+
+def test_cpus_and_memory_of_a_container_are_told() -> None:
+    # behaviours.md §24: "cpu_ids only for exclusive CPUs; memory only for static policy"
+    (told,) = service().list(v1.ListPodResourcesRequest()).pod_resources
+    by_name = {one.name: one for one in told.containers}
+    assert (list(by_name["main"].cpu_ids), memory_told(by_name["main"].memory)) == ([1, 3], [("memory", 64, [0, 1])])
+    assert (list(by_name["plain"].cpu_ids), memory_told(by_name["plain"].memory)) == ([], [])
+
+
+def test_cpus_and_memory_of_the_node_are_told_given_out_or_not() -> None:
+    told = service().allocatable(v1.AllocatableResourcesRequest())
+    assert list(told.cpu_ids) == [1, 2, 3]
+    assert memory_told(told.memory) == [("memory", 512, [0]), ("hugepages-2Mi", 128, [1])]

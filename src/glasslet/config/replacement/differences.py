@@ -55,7 +55,7 @@ def differences(set_up: NodeSetUp, loaded: Loaded, problems: tuple[ConfigProblem
     found = [
         *_start(problems),
         *_version(set_up),
-        *_managers(set_up),
+        *_dynamic_resources(set_up),
         *_volumes(set_up),
         *_cgroups(set_up, loaded),
         *_unit(set_up),
@@ -85,23 +85,7 @@ def _version(set_up: NodeSetUp) -> Iterator[Difference]:
         )
 
 
-def _managers(set_up: NodeSetUp) -> Iterator[Difference]:
-    cpus, memory = (_entries(set_up, f"{what}_manager_state") for what in ("cpu", "memory"))
-    if cpus and "cpuManagerPolicy" in FIELDS:
-        yield Difference(
-            weight=Weight.STOP,
-            subject="CPU manager",
-            text=f"{_pods(cpus)} with exclusive CPUs (cpu_manager_state). Running containers keep these, but new pods "
-            "share all CPUs",
-            remedy="drain the node, set cpuManagerPolicy: none, delete cpu_manager_state",
-        )
-    if memory and "memoryManagerPolicy" in FIELDS:
-        yield Difference(
-            weight=Weight.STOP,
-            subject="memory manager",
-            text=f"{_pods(memory)} with memory of chosen NUMA nodes (memory_manager_state). New pods may use all of it",
-            remedy="drain the node, set memoryManagerPolicy: None, delete memory_manager_state",
-        )
+def _dynamic_resources(set_up: NodeSetUp) -> Iterator[Difference]:
     if claims := _claims(set_up):
         yield Difference(
             weight=Weight.STOP,
@@ -110,12 +94,6 @@ def _managers(set_up: NodeSetUp) -> Iterator[Difference]:
             "none of them, and new pods with claims get no sandbox",
             remedy="move these pods to another node",
         )
-
-
-def _entries(set_up: NodeSetUp, checkpoint: str) -> int:
-    """Pods with an entry in a manager's checkpoint."""
-    entries = (set_up.checkpoints.get(checkpoint) or {}).get("entries")
-    return len(entries) if isinstance(entries, dict) else 0
 
 
 def _claims(set_up: NodeSetUp) -> str:
@@ -222,6 +200,8 @@ def _state(set_up: NodeSetUp) -> Iterator[Difference]:
             )
     taken = {
         "device-plugins/kubelet_internal_checkpoint": "devices of running containers",
+        "cpu_manager_state": "exclusive CPUs",
+        "memory_manager_state": "memory of NUMA nodes",
         "allocated_pods_state": "resources granted to resized pods",
     }
     for name, what in taken.items():

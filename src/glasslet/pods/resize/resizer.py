@@ -13,7 +13,8 @@ from glasslet.api.codec import to_plain
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
-from glasslet.pods.collaborators import NORMAL, Cgroups, Observed
+from glasslet.exchange.shares import ContainerShare
+from glasslet.pods.collaborators import NORMAL, Cgroups, Observed, Shares
 from glasslet.pods.failures import StepFailed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner.shapes import RESIZE
@@ -21,7 +22,7 @@ from glasslet.pods.reporting import Reporting
 from glasslet.pods.resize.allocations import Allocations
 from glasslet.pods.resize.requirements import CPU, MEMORY, amounts, resizable, with_requirements, with_resource
 from glasslet.podspec.request import NodeFacts
-from glasslet.podspec.resources import container_resources, overhead_resources, sandbox_resources
+from glasslet.podspec.resources import container_resources, overhead_resources, sandbox_resources, with_share
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import ContainerPhase
 from glasslet.runtime.protocols import RuntimeService
@@ -44,6 +45,7 @@ class PodResizer:
         allocations: Allocations,
         in_use: MemoryInUse,
         node: Callable[[], NodeFacts],
+        shares: Shares,
         report: Reporting,
     ) -> None:
         self._runtime = runtime
@@ -52,6 +54,7 @@ class PodResizer:
         self._allocations = allocations
         self._in_use = in_use
         self._node = node
+        self._shares = shares
         self._report = report
         self._tells_sandboxes = True
 
@@ -95,7 +98,9 @@ class PodResizer:
         await self._cgroups.adjust(new)
 
     async def _update(self, pod: Pod, container: Container, instance: ContainerID) -> None:
-        await self._runtime.update_container(instance, container_resources(pod, container, self._node()))
+        share = ContainerShare(no_quota=self._shares.without_quota(pod.metadata.uid, container.name))
+        resources = with_share(container_resources(pod, container, self._node()), share)
+        await self._runtime.update_container(instance, resources)
 
     async def _tell_runtime(self, memory: PodMemory) -> None:
         """A courtesy to runtimes that size or watch whole pods: what comes of it is theirs."""
@@ -104,6 +109,7 @@ class PodResizer:
         if sandbox is None or not self._tells_sandboxes:
             return
         overhead, resources = (of(memory.pod, self._node()) for of in (overhead_resources, sandbox_resources))
+        resources = with_share(resources, ContainerShare(no_quota=self._shares.without_quota(memory.ref.uid)))
         try:
             await self._runtime.update_sandbox(sandbox.id, overhead, resources)
         except RuntimeCallError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from glasslet.api.object import SandboxID
-from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers
+from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers, Shares
 from glasslet.pods.failures import Retry, StepFailed, runtime_failed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
@@ -33,6 +33,7 @@ class SandboxCreator:
         observed: Observed,
         node: Callable[[], NodeFacts],
         handlers: RuntimeHandlers,
+        shares: Shares,
         network_error: Callable[[], str | None],
         report: Reporting,
     ) -> None:
@@ -40,6 +41,7 @@ class SandboxCreator:
         self._observed = observed
         self._node = node
         self._handlers = handlers
+        self._shares = shares
         self._network_error = network_error
         self._report = report
         self._recorder = report.recorder
@@ -97,6 +99,7 @@ class SandboxCreator:
                 runtime_handler=handler,
                 user_namespace=self._handlers.user_namespace(memory.pod, handler),
                 supplemental_groups=_groups(memory),
+                no_quota=self._shares.without_quota(memory.ref.uid),
             )
         )
         memory.sandbox = (memory.pod, spec)

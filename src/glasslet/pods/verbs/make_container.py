@@ -14,7 +14,16 @@ from glasslet.api.pod import Pod
 from glasslet.exchange.devices import DeviceProblem
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
-from glasslet.pods.collaborators import WARNING, ConfigurationData, Devices, FilesOfPods, Images, Observed, SubPaths
+from glasslet.pods.collaborators import (
+    WARNING,
+    ConfigurationData,
+    Devices,
+    FilesOfPods,
+    Images,
+    Observed,
+    Shares,
+    SubPaths,
+)
 from glasslet.pods.failures import StepFailed, runtime_failed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import StartContainer
@@ -66,6 +75,7 @@ class ContainerMaker:
         images: Images,
         data: ConfigurationData,
         devices: Devices,
+        shares: Shares,
         volumes: SubPaths,
         files: FilesOfPods,
         sandboxes: SandboxCreator,
@@ -77,6 +87,7 @@ class ContainerMaker:
         self._images = ContainerImages(images=images, data=data, report=report)
         self._data = data
         self._devices = devices
+        self._shares = shares
         self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
@@ -156,6 +167,7 @@ class ContainerMaker:
             runtime_handler=home.spec.runtime_handler,
             user_namespace=self._sandboxes.user_namespace(memory, home.sandbox),
             devices=await self._prepare_devices(pod, container),
+            share=await self._shares.share(pod, container),
         )
         if wanted := sub_paths(request):
             bound = await self._volumes.bind_sub_paths(memory.ref, container.name, volumes, wanted)
