@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-
 from msgspec.structs import replace
 
 from glasslet.api.pod import Pod

@@ -58,6 +58,7 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
         read_logs=containers.read_logs,
         exec_url=containers.exec_url,
         outlook=outlook,
+        resources=pods.managers.view,
         images=GarbageInventory(
             images=pods.upkeep.image_garbage, containers=pods.upkeep.garbage, clock=foundation.clock
         ),

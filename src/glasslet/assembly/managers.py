@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from glasslet.api.pod import Pod
 from glasslet.assembly.foundation import Foundation
@@ -23,9 +24,10 @@ from glasslet.managers.memory_reservation import reserved_by_node
 from glasslet.managers.memory_state import MemoryState
 from glasslet.managers.needs import PodNeeds, pod_needs
 from glasslet.managers.reconcile import CPUReconciler
+from glasslet.managers.resources_view import ResourcesView
 from glasslet.managers.shares import NodeManagers
 from glasslet.managers.state_keeper import StateKeeper
-from glasslet.managers.topology_manager import PodLife, TopologyManager
+from glasslet.managers.topology_manager import PodLife, Scope, TopologyManager
 from glasslet.pods.census import PodCensus
 from glasslet.podspec.pod_level import has_pod_level
 from glasslet.podspec.qos import GUARANTEED, qos_class
@@ -33,12 +35,12 @@ from glasslet.resources.node_share import configured_reservations, read_node_sha
 from glasslet.runtime.errors import RuntimeCallError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerSide:
+class ManagerSide(Struct, frozen=True, kw_only=True):
     """`start` comes before the first pod."""
 
     managers: NodeManagers
     topology: TopologyManager
+    view: ResourcesView
     start: Callable[[], Awaitable[None]]
     services: Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -59,9 +61,11 @@ def build_managers(platform: Platform, census: PodCensus) -> ManagerSide:
         metrics=metrics,
         recorder=record,
     )
+    rules = _rules(foundation)
+    scope: Scope = "pod" if configuration.topology_manager_scope == "pod" else "container"
     topology = TopologyManager(
-        rules=_rules(foundation),
-        scope="pod" if configuration.topology_manager_scope == "pod" else "container",
+        rules=rules,
+        scope=scope,
         devices=platform.devices.manager,
         providers=(cpus, memory),
         pods=_life(platform, census),
@@ -82,8 +86,19 @@ def build_managers(platform: Platform, census: PodCensus) -> ManagerSide:
         await memory.start()
 
     managers = NodeManagers(cpus=cpus, memory=memory, quota_off=gates.enabled("DisableCPUQuotaWithExclusiveCPUs"))
+    view = ResourcesView(
+        topology=foundation.topology,
+        managers=managers,
+        rules=rules,
+        scope=scope,
+        pods=lambda: (seen.pod for seen in census.snapshot()),
+    )
     return ManagerSide(
-        managers=managers, topology=topology, start=start, services={"CPUs of containers": reconciler.run}
+        managers=managers,
+        topology=topology,
+        view=view,
+        start=start,
+        services={"CPUs of containers": reconciler.run},
     )
 
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "debug": "Step through one pod's way in a conversation.",
     "evict": "Show what eviction would do now, and which pods would go in which order.",
     "images": "List the images of the node, and which would be removed in which order.",
+    "node": "Show sockets, NUMA nodes and cores of the node, and which container has which.",
     "volumes": "List the volumes on the node: pods, mounts, sizes, CSI drivers.",
     "waits": "List everything that pods and agent wait for now.",
     "report": "Write all that is known of one pod into one file to hand on, without secrets.",

@@ -160,6 +160,10 @@ class GlassHandlers:
         """`images`."""
         return await self._encoded(await self._source.images())
 
+    async def resources(self, _request: web.Request) -> web.StreamResponse:
+        """`node resources`."""
+        return await self._encoded(self._source.resources())
+
     async def volumes(self, _request: web.Request) -> web.StreamResponse:
         """`volumes`."""
         return await self._encoded(await self._source.volumes())

@@ -61,6 +61,7 @@ def _reading(glass: GlassHandlers) -> list[web.RouteDef]:
         web.get(f"{PREFIX}/node/why", answering(glass.node_why)),
         web.get(f"{PREFIX}/node/eviction", answering(glass.eviction)),
         web.get(f"{PREFIX}/node/images", answering(glass.images)),
+        web.get(f"{PREFIX}/node/resources", answering(glass.resources)),
         web.get(f"{PREFIX}/node/volumes", answering(glass.volumes)),
         web.get(f"{PREFIX}/why", answering(glass.troubles)),
     ]

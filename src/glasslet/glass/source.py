@@ -14,6 +14,7 @@ from glasslet.answers.eviction import EvictionAnswer
 from glasslet.answers.images import ImagesAnswer
 from glasslet.answers.pods import Hold
 from glasslet.answers.requests import ExecRequest, LogRequest
+from glasslet.answers.resources import ResourcesAnswer
 from glasslet.answers.states import WorkerState
 from glasslet.answers.volumes import VolumesAnswer
 from glasslet.api.object import PodUID
@@ -57,6 +58,10 @@ async def _no_images() -> ImagesAnswer:
     return ImagesAnswer(problem="this agent does not collect images")
 
 
+def _no_resources() -> ResourcesAnswer:
+    return ResourcesAnswer(problem="this agent gives out no CPUs or memory")
+
+
 class GlassSource(Struct, frozen=True, kw_only=True):
     """Functions that read the agent. Only `read_logs`, `exec_url`, `outlook`, `images` and `volumes` do
     I/O."""
@@ -85,6 +90,8 @@ class GlassSource(Struct, frozen=True, kw_only=True):
     """What eviction would do now, for one signal or ("") the most urgent."""
     images: Callable[[], Awaitable[ImagesAnswer]] = _no_images
     """The images, and what garbage collection would do with them."""
+    resources: Callable[[], ResourcesAnswer] = _no_resources
+    """How the machine is built, and who has which CPUs and memory."""
     volumes: Callable[[], Awaitable[VolumesAnswer]] = _no_volumes
     """The volumes as they are on disk."""
 

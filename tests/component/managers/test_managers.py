@@ -9,10 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasslet.cli.node_command import resources_text
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.numa import NUMAHint
+from glasslet.host.topology import read_topology
+from glasslet.managers.hint_merge import MergeRules
+from glasslet.managers.resources_view import ResourcesView
+from glasslet.record.events import Decided
 from tests.builders.pod import container, pod
 from tests.component.manager_world import ManagerWorld, guaranteed, sized
+
+
+def decisions(world: ManagerWorld) -> list[Decided]:
+    """All decisions in the record, in order."""
+    record = world.record.of(None)
+    return [event for event in record.events if isinstance(event, Decided)] if record is not None else []
+
 
 LOCALITY = Rejected(reason="TopologyAffinityError", message="Resources cannot be allocated with Topology locality")
 
@@ -248,3 +260,57 @@ def test_no_cpu_is_ever_two_pods(tmp_path_factory: pytest.TempPathFactory, steps
             assert sum(map(len, owned)) == len(frozenset().union(*owned))
 
     asyncio.run(live())
+
+
+async def test_why_names_what_did_not_fit_on_which_node(tmp_path: Path) -> None:
+    world = await _world(tmp_path, policy="single-numa-node")
+    for uid, count in (("a", "4"), ("b", "5")):
+        world.admit(guaranteed(uid, count))
+    assert world.admit(guaranteed("c", "4", "2Gi")) == LOCALITY
+    told = [str(dict(event.inputs)) for event in decisions(world) if event.what == "does not fit"]
+    assert len(told) == 1
+    assert "topology policy single-numa-node finds no NUMA nodes for all of it" in told[0]
+    assert "cpu fits only on NUMA nodes 0, 1, more nodes than it needs (free: 2 on node 0, 3 on node 1)" in told[0]
+    assert "memory fits on NUMA node 0 or NUMA node 1" in told[0]
+
+
+async def test_each_assignment_has_its_reason_in_the_record(tmp_path: Path) -> None:
+    world = await _world(tmp_path, policy="single-numa-node")
+    world.admit(guaranteed("a", "2"))
+    told = {event.what: dict(event.inputs) for event in decisions(world)}
+    assert told["CPUs allocated"] == {
+        "cpus": "1,9",
+        "nodes": "0",
+        "because": "2 whole CPUs in a Guaranteed pod; NUMA node 0 chosen",
+    }
+    assert told["NUMA nodes chosen"]["nodes"] == "NUMA node 0"
+    assert told["memory allocated"]["nodes"] == "0"
+
+
+async def test_the_drawing_shows_who_has_which_core(tmp_path: Path) -> None:
+    world = await _world(tmp_path)
+    world.admit(guaranteed("a", "2", "64Mi", init=(sized("init", "2"),)))
+    topology = read_topology(str(tmp_path / "two-sockets"))
+    view = ResourcesView(
+        topology=topology,
+        managers=world.managers,
+        rules=MergeRules(policy="best-effort", nodes=topology.nodes),
+        scope="container",
+        pods=world.living.values,
+    )
+    assert resources_text(view()).splitlines() == [
+        "policies: CPU static, memory Static, topology best-effort (scope container)",
+        "socket 0",
+        "  NUMA node 0",
+        "    hugepages-2Mi: 0 bytes given out, 128 MiB free, 0 bytes reserved, 128 MiB in all",
+        "    memory: 64 MiB given out, 16 GiB free, 128 MiB reserved, 16 GiB in all",
+        "    core 0: CPU 0 reserved, shared; CPU 8 reserved, shared",
+        "    core 1: CPU 1 of default/a/init, default/a/main; CPU 9 of default/a/init, default/a/main",
+        "    shared by all other containers: CPUs 2-3,10-11",
+        "socket 1",
+        "  NUMA node 1",
+        "    memory: 0 bytes given out, 16 GiB free, 0 bytes reserved, 16 GiB in all",
+        "    shared by all other containers: CPUs 4-7,12-15",
+        "memory of containers",
+        "  default/a/main: 64 MiB of memory from NUMA node 0",
+    ]
