@@ -135,7 +135,7 @@ def _text(text: str) -> str:
 
 def main() -> int:
     """Writes the pages."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: scripts/man_pages.py FOLDER", file=sys.stderr)
         return 2
     for name, text in pages():
