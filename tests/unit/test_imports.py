@@ -42,6 +42,8 @@ print(os.environ["SSL_CERT_FILE"], "SSL_CERT_DIR" in os.environ, gc.isenabled(),
 ON_REQUEST = (
     *("tracemalloc", "glasslet.telemetry.profiles.memory", "glasslet.telemetry.profiles.sampling"),  # profiles
     *("glasslet.calls.instruments", "glasslet.calls.log", "glasslet.calls.package_source"),  # the calls of a pod
+    *("glasslet.stops.stops", "glasslet.stops.evaluation", "glasslet.glass.stops.handlers"),  # breaks
+    "glasslet.glass.inspection.tree",
     *("glasslet.glass.page.live", "glasslet.glass.page.live_views", "importlib.resources"),  # the page
     *("glasslet.host.systemd.bus", "glasslet.host.cgroups.slices", "glasslet.shutdown.manager", "dbus_fast"),
     *("glasslet.api.validation.pod", "glasslet.sources.manifest_problems"),  # static pods

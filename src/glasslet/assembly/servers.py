@@ -18,7 +18,7 @@ from glasslet.assembly.page import build_page
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
-from glasslet.assembly.stops import build_stop_handlers
+from glasslet.assembly.stops import stop_handlers
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.debugging.session import DebuggedNode, Debugger
@@ -113,7 +113,7 @@ async def build_servers(
         build_page(platform, pods, stats),
     )
     calls = calls_routes(build_tracer(platform, pods), foundation.start, foundation.keeper)
-    debug = [*calls, *stop_routes(build_stop_handlers(platform, pods))]
+    debug = [*calls, *stop_routes(stop_handlers(platform, pods))]
     foundation.metrics.count_pods(lambda: _counts(runtime, pods))
     sources = Sources(
         pods=NodePods(desired=pods.desired, observed=runtime.observed, status_of=pods.census.status),

@@ -1,20 +1,36 @@
-"""Builds stops: what holds pods, and what answers requests about that."""
+"""Builds stops: what holds pods, and what answers requests about that. The first such request loads and builds it."""
 
 from __future__ import annotations
 
-from glasslet.assembly.foundation import Foundation
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
-from glasslet.glass.inspection.tree import Inspector
-from glasslet.glass.stops.handlers import StopHandlers
-from glasslet.glass.stops.view import StopView
-from glasslet.stops.evaluation import CELConditions
-from glasslet.stops.stops import Stops
+
+if TYPE_CHECKING:
+    from glasslet.glass.stops.handlers import StopHandlers
 
 
-def build_stop_handlers(platform: Platform, pods: PodSide) -> StopHandlers:
-    """The handlers. From now on pods can be held."""
-    foundation: Foundation = platform.foundation
+def stop_handlers(platform: Platform, pods: PodSide) -> Callable[[], StopHandlers]:
+    """Gives the handlers. From the first call on pods can be held."""
+
+    @cache
+    def handlers() -> StopHandlers:
+        return _build(platform, pods)
+
+    return handlers
+
+
+def _build(platform: Platform, pods: PodSide) -> StopHandlers:
+    from glasslet.glass.inspection.tree import Inspector
+    from glasslet.glass.stops.handlers import StopHandlers
+    from glasslet.glass.stops.view import StopView
+    from glasslet.stops.evaluation import CELConditions
+    from glasslet.stops.stops import Stops
+
+    foundation = platform.foundation
     holds, record = foundation.holds, foundation.record
     inspector = Inspector(
         node=foundation.node_name,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import msgspec
 
@@ -22,6 +24,19 @@ class RequestRefused(Exception):
         self.status = status
         self.answer = answer
 
+
+class KnownClient(Protocol):
+    """The client of a request, where the server knows it."""
+
+    @property
+    def name(self) -> str: ...
+    async def verbs(self) -> tuple[str, ...]:
+        """The verbs on `nodes/glass` that it holds."""
+
+
+CLIENT: ContextVar[KnownClient | None] = ContextVar("glasslet_client", default=None)
+"""The client of the present request; None: it came over the socket, from root. It is shown, and decides nothing."""
+ALL_VERBS = ("get", "create")
 
 PAGE_HEADER = "X-Glasslet"
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from aiohttp import web
 from msgspec import Struct
 
-from glasslet.glass.stops.handlers import ALL_VERBS, CLIENT
+from glasslet.glass.requests import ALL_VERBS, CLIENT
 from glasslet.server import responses
 from glasslet.server.access.authentication import AuthenticationChain, BadCredentials, bearer_token
 from glasslet.server.access.authorization import Denied, RequestAuthorizer, is_below, subresources

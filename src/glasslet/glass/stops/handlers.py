@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -20,7 +19,7 @@ from glasslet.answers.stops import (
 )
 from glasslet.answers.wire import ErrorAnswer, WireMessage, encode
 from glasslet.api.pod_ref import PodRef, pod_ref
-from glasslet.glass.requests import RequestRefused, unknown_pod
+from glasslet.glass.requests import ALL_VERBS, CLIENT, RequestRefused, unknown_pod
 from glasslet.glass.source import SeenPod
 from glasslet.glass.trace.timeline import timeline
 from glasslet.record.store import Record
@@ -31,20 +30,6 @@ from glasslet.stops.stops import Stops
 
 STEP_PATIENCE = 30.0
 """Seconds that a step's answer waits for the pod to be held again."""
-
-
-class KnownClient(Protocol):
-    """The client of a request, where the server knows it."""
-
-    @property
-    def name(self) -> str: ...
-    async def verbs(self) -> tuple[str, ...]:
-        """The verbs on `nodes/glass` that it holds."""
-
-
-CLIENT: ContextVar[KnownClient | None] = ContextVar("glasslet_client", default=None)
-"""The client of the present request; None: it came over the socket, from root. It is shown, and decides nothing."""
-ALL_VERBS = ("get", "create")
 
 
 class StopHandlers:
