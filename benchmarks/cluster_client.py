@@ -32,6 +32,7 @@ class _Condition(msgspec.Struct):
 
 
 class _Container(msgspec.Struct, rename="camel"):
+    name: str = ""
     restart_count: int = 0
     container_id: str = msgspec.field(default="", name="containerID")
     state: dict[str, Any] = {}
@@ -110,6 +111,11 @@ class Watch:
                     waiting.set()
         if event.type == "DELETED":
             del self.objects[name]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Objects of these names come again: their facts count anew."""
+        gone = set(names)
+        self._first = {fact: at for fact, at in self._first.items() if fact[0] not in gone}
 
     def ended(self, why: BaseException) -> None:
         """Ends all waits: no more events come."""

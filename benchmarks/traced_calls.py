@@ -19,6 +19,7 @@ import aiohttp
 from tests.fakes.agent import NODE, Agent, agent_on, busybox_pod
 from tests.fakes.containerd import PrivateContainerd, import_test_images
 
+from benchmarks.comparison import median_range
 from glasslet.calls.start import StartWatch
 
 TRACED = "traced"
@@ -62,10 +63,14 @@ async def measure(agent: Agent, pairs: int) -> None:
             found[traced].append(await start(agent, f"other-{pair}-{int(traced)}"))
             if traced:
                 await trace(agent, on=False)
-    without, beside = (statistics.median(took for took, _ in found[traced]) for traced in (False, True))
-    differences = [b[0] - a[0] for a, b in zip(found[False], found[True], strict=True)]
-    print(f"start of a pod: {without:.1f} ms; while another is traced: {beside:.1f} ms ({beside / without - 1:+.1%})")
-    print(f"median of the differences of {pairs} pairs: {statistics.median(differences):+.1f} ms")
+    for at, what in enumerate(("start of a pod", "the agent's CPU for it")):
+        without, beside = (statistics.median(one[at] for one in found[traced]) for traced in (False, True))
+        ratios = [b[at] / a[at] for a, b in zip(found[False], found[True], strict=True)]
+        low, high = median_range(ratios)
+        print(
+            f"{what}: {without:.1f} ms; while another is traced: {beside:.1f} ms; {pairs} pairs, median ratio ", end=""
+        )
+        print(f"{statistics.median(ratios):.3f} (95 %: {low:.3f} to {high:.3f})")
 
 
 def cost_of_the_start_tree(calls: int = 127) -> float:

@@ -1,6 +1,7 @@
 """Pods of a real API server on a real runtime are held at each place of their way, while the node stays Ready.
 
-Each hold lasts a few seconds; with GLASSLET_TEST_HOLD_SECONDS=600 as long as a person needs.
+Each hold lasts a few seconds, and some pods are held at once. `scripts/test-stops` runs the long form:
+GLASSLET_TEST_HOLD_SECONDS=600, as long as a person needs, and GLASSLET_TEST_HELD_PODS=200.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from glasslet.answers.pods import PodsAnswer
 from glasslet.answers.stops import BreakRequest, BreakRow, BreaksAnswer, InspectAnswer, ReleasedAnswer, StepAnswer
 from glasslet.cli.agent_client import AgentClient
 from glasslet.stops.stops import MOST_BREAKS
+from tests.e2e.conftest import cluster_member, joined
 from tests.e2e.test_api_pods import api_pod, wait_until
 from tests.fakes.agent import NODE, Agent
-from tests.fakes.containerd import BUSYBOX
+from tests.fakes.containerd import BUSYBOX, PrivateContainerd
 from tests.fakes.control_plane import ControlPlane, is_ready
 
 HOLD_SECONDS = float(os.environ.get("GLASSLET_TEST_HOLD_SECONDS", "5"))
+HELD_PODS = int(os.environ.get("GLASSLET_TEST_HELD_PODS", "24"))
 OTHERS = 30
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600 + 3 * HOLD_SECONDS)]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600 + 3 * HOLD_SECONDS + 6 * HELD_PODS)]
 
 STARTS = (
     *("seen", "merged", "woken", "admitted", "plan", "planned", "cgroup", "volumes", "sandbox", "image", "init"),
@@ -149,6 +152,36 @@ def test_a_held_pod_can_be_deleted(controlplane: ControlPlane, cluster_agent: Ag
     assert controlplane.get("pod", "goes") is None
 
 
+def drain(controlplane: ControlPlane, *more: str) -> str:
+    """Empties the node as its administrator does before an upgrade."""
+    return controlplane.kubectl("drain", NODE, "--force", "--delete-emptydir-data", "--timeout=90s", *more)
+
+
+def test_the_drain_of_a_node_lets_its_held_pods_go(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    places = ("seen", "volumes", "sandbox", "cri:CreateContainer", "probes", "status")
+    for place in places:
+        set_break(cluster_agent, place, name_of(place))
+    controlplane.apply(*(probed(name_of(place)) for place in places))
+    until_held(cluster_agent, *map(name_of, places))
+    with node_watched(controlplane) as said:
+        output = drain(controlplane)
+    assert set(said) == {"True"}
+    assert all(f"pod/{name_of(place)} evicted" in output for place in places)
+    assert controlplane.pods() == {}
+    assert held_at(cluster_agent) == {}
+
+
+def test_a_drain_waits_for_a_pod_that_is_held_while_it_stops(controlplane: ControlPlane, cluster_agent: Agent) -> None:
+    controlplane.apply(probed("stays"))
+    controlplane.wait_for("stays", is_ready)
+    wanted = BreakRequest(at="stopping", pod="default/stays", hold_seconds=5, count=1)
+    client(cluster_agent).post("/breaks", wanted, BreakRow)
+    began = time.monotonic()
+    drain(controlplane)
+    assert time.monotonic() - began >= 5
+    assert controlplane.get("pod", "stays") is None
+
+
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_an_agent_that_ends_forgets_its_breaks_and_the_next_one_starts_the_pod(
     controlplane: ControlPlane, cluster_agent: Agent, end: str
@@ -240,3 +273,27 @@ def test_a_wrong_condition_is_refused_with_its_place_and_a_65th_break_too(cluste
     for number in range(MOST_BREAKS):
         set_break(cluster_agent, "sandbox", f"none-{number}")
     assert "too many breaks" in glasslet(cluster_agent, "break", "sandbox")
+
+
+@pytest.fixture
+def large_node(controlplane: ControlPlane, containerd: PrivateContainerd, tmp_path: Path) -> Iterator[Agent]:
+    agent = cluster_member(controlplane, containerd, tmp_path, maxPods=HELD_PODS + 50)
+    with joined(controlplane, containerd, agent):
+        yield agent
+
+
+def test_as_many_breaks_as_there_can_be_hold_many_pods_and_let_all_of_them_go(
+    controlplane: ControlPlane, large_node: Agent
+) -> None:
+    for number in range(MOST_BREAKS):
+        set_break(large_node, STARTS[number % len(STARTS)], f"many-*-{number}")
+    names = [f"many-{number}-{number % MOST_BREAKS}" for number in range(HELD_PODS)]
+    with node_watched(controlplane) as said:
+        controlplane.apply(*(probed(name) for name in names))
+        wait_until(lambda: set(names) <= set(held_at(large_node)), seconds=600)
+        wanted = {name: STARTS[number % MOST_BREAKS % len(STARTS)] for number, name in enumerate(names)}
+        assert held_at(large_node) == wanted
+        client(large_node).delete("/breaks", ReleasedAnswer)
+        wait_until(lambda: all(is_ready(found) for found in controlplane.pods().values()), seconds=600)
+    assert set(said) == {"True"}
+    assert held_at(large_node) == {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison import Round, Row, ratios, slower, table
+from benchmarks.comparison import Round, Row, median_range, ratios, slower, table
 
 START = Row("start", "one pod", "ms")
 LOGS = Row("logs", "`logs`", "MB/s", 1, more_is_better=True)
@@ -43,3 +43,8 @@ def test_slower_rows_come_worst_first_and_know_when_more_is_better() -> None:
         Round(go={"start": [100], "logs": [30], "stop": [10]}, ours={"start": [200], "logs": [10], "stop": [9]}),
     ]
     assert slower([START, LOGS, stop], rounds) == [LOGS, START]
+
+
+def test_range_of_a_median_leaves_out_the_extremes_of_many_samples() -> None:
+    assert median_range([1.0]) == (1.0, 1.0)
+    assert median_range([float(number) for number in range(1, 21)]) == (6.0, 15.0)
