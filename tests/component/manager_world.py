@@ -12,6 +12,7 @@ from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.numa import NO_OPINION, Hints
+from glasslet.host.threads import Threads
 from glasslet.host.topology import read_topology
 from glasslet.managers import cpu_checkpoint, memory_checkpoint
 from glasslet.managers.cpu_layout import CPULayout
@@ -101,6 +102,7 @@ class ManagerWorld:
         static: bool = True,
         policy: PolicyName = "best-effort",
         scope: Scope = "container",
+        threads: Threads | None = None,
     ) -> None:
         tree = folder / machine
         topology = read_topology(str(tree) if tree.exists() else recorded_machine(machine, tree))
@@ -110,7 +112,7 @@ class ManagerWorld:
         self.running: dict[str, list[str]] = {}
         self.told: dict[str, str] = {}
         self.refuses: set[str] = set()
-        threads = InlineThreads()
+        threads = threads or InlineThreads()
         self.cpus = CPUManager(
             policy=StaticCPUPolicy(CPULayout(topology.cpus), options=cpu_options, reserved=read_cpu_text(reserved))
             if static
@@ -153,8 +155,8 @@ class ManagerWorld:
             cpus=self.cpus,
             period=10.0,
             pods=lambda: list(self.living.values()),
-            observed=self._observed,
-            update=self._update,
+            observed=self.observed,
+            update=self.update,
             tidy=lambda: self.topology.tidy(()),
         )
 
@@ -167,7 +169,7 @@ class ManagerWorld:
         return self.pods_known
 
     def lives(self, uid: PodUID) -> bool:
-        return uid in self.living
+        return uid in self.living or bool(self.running.get(uid))
 
     def admit(self, it: Pod) -> Rejected | None:
         """Admission beside all that live; an admitted pod lives, its main container runs."""
@@ -179,6 +181,7 @@ class ManagerWorld:
 
     def end(self, uid: str) -> None:
         del self.living[uid]
+        self.running.pop(uid, None)
 
     def own(self, uid: str, name: str = "main") -> str:
         return cpu_text(self.cpus.own(uid, name))
@@ -188,7 +191,7 @@ class ManagerWorld:
         lines = self.metrics.registry.expose().decode().splitlines()
         return next(line.rpartition(" ")[2] for line in lines if line.startswith(f"{name} "))
 
-    def _observed(self, uid: PodUID) -> ObservedPod | None:
+    def observed(self, uid: PodUID) -> ObservedPod | None:
         names = self.running.get(uid)
         if names is None:
             return None
@@ -206,7 +209,7 @@ class ManagerWorld:
         )
         return ObservedPod(uid=uid, name=str(uid), namespace="default", containers=containers)
 
-    async def _update(self, container_id: ContainerID, resources: Resources) -> None:
+    async def update(self, container_id: ContainerID, resources: Resources) -> None:
         if container_id in self.refuses:
             raise RuntimeCallError("UpdateContainerResources", "no")
         assert resources == Resources(cpuset_cpus=resources.cpuset_cpus)
