@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.conftest import cluster_member
 from tests.fakes.agent import NODE, Agent
@@ -46,13 +47,18 @@ def go_kubelet() -> Path:
 
 @contextlib.contextmanager
 def contender(
-    folder: Path, plane: ControlPlane, runtime: PrivateContainerd, program: tuple[str, ...] = ()
+    folder: Path,
+    plane: ControlPlane,
+    runtime: PrivateContainerd,
+    program: tuple[str, ...] = (),
+    **configuration: Any,
 ) -> Iterator[Agent]:
-    """A kubelet, not started yet (glasslet if no program is given). Everything it leaves is removed afterwards."""
+    """A kubelet, not started yet (glasslet if no program is given), with these settings beside CONFIGURATION.
+    Everything it leaves is removed afterwards."""
     # As an installation does; without it each start compiles 700 modules, which takes half a second.
     compileall.compile_dir(OURS, quiet=1)
     with real_root() as root:
-        agent = cluster_member(plane, runtime, folder, **CONFIGURATION, cgroupRoot=root.path)
+        agent = cluster_member(plane, runtime, folder, **CONFIGURATION | configuration, cgroupRoot=root.path)
         agent.program = program or agent.program
         try:
             yield agent

@@ -166,15 +166,16 @@ def _gpus(node: Plain | None) -> str:
 def _replace(plane: ControlPlane, agent: Agent, program: tuple[str, ...]) -> None:
     """The one ends, the other starts; it has renewed the lease, knows the devices, and had time to err."""
     agent.terminate()
-    renewed = _lease_time(plane)
+    renewed = lease_time(plane)
     agent.program = program
     agent.start()
-    wait_until(lambda: _lease_time(plane) != renewed)
+    wait_until(lambda: lease_time(plane) != renewed)
     plane.wait_for(NODE, lambda found: is_ready(found) and _gpus(found) == "2", kind="node")
     time.sleep(CALM)
 
 
-def _lease_time(plane: ControlPlane) -> str:
+def lease_time(plane: ControlPlane) -> str:
+    """When the node's lease was renewed."""
     lease = plane.get("lease", NODE, "kube-node-lease")
     return str((lease or {}).get("spec", {}).get("renewTime", ""))
 
