@@ -84,8 +84,9 @@ _POD: Final[dict[Rule, RulePage]] = {
     ),
     Rule.RUNTIME_DOWN: RulePage(
         "The container runtime does not answer or says that it is not ready. No container can be started or "
-        "stopped; running containers go on.",
-        "the runtime's error; the error of its network.",
+        "stopped; running containers go on. The sentence says what became of the runtime's process: it has ended, is "
+        "stopped by a signal, waits in the kernel, or runs.",
+        "the runtime's error; its process, and when it was gone; the error of its network.",
         "Check the runtime's service and its log (`systemctl status containerd`). The agent connects again by itself.",
     ),
     Rule.MISSING_OBJECT: RulePage(
@@ -197,8 +198,9 @@ _POD: Final[dict[Rule, RulePage]] = {
         "Nothing has to be done.",
     ),
     Rule.WAITING: RulePage(
-        "The pod waits for something that no other rule explains further; the sentence names it and how long.",
-        "other waits of the pod.",
+        "The pod waits for something that no other rule explains further; the sentence names it, how long, and after "
+        "which time the agent gives a call up.",
+        "other waits of the pod; the processes below a call of the runtime.",
         "`glasslet waits POD` lists them all. Past its limit a wait becomes `no_progress`.",
     ),
     Rule.UNDER_WAY: RulePage(

@@ -48,6 +48,7 @@ def build_glass(platform: Platform, pods: PodSide, logs: ContainerLogs, outlook:
             waiting_for=pods.desired.waiting_for,
             waits=foundation.record.live_waits,
             endpoint=foundation.configuration.container_runtime_endpoint,
+            request_seconds=foundation.configuration.runtime_request_timeout,
             cluster=_cluster(platform),
         ),
         probes=pods.probes.manager.last,

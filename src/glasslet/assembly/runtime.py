@@ -24,6 +24,7 @@ from glasslet.runtime.images.pull_record_files import PullRecordFiles
 from glasslet.runtime.images.verification import PullVerification, VerificationPolicy
 from glasslet.runtime.logs import LogRotator, RotationPolicy
 from glasslet.runtime.observed import ObservedPods, RuntimeConditions
+from glasslet.runtime.observed.runtime_process import RuntimeProcess
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +82,11 @@ def build_runtime_side(foundation: Foundation, connection: CRIConnection) -> Run
         pull_watch=watch,
         observed=observed,
         conditions=RuntimeConditions(
-            runtime=connection.runtime, recorder=record, clock=clock, health={"PLEG": observed.health_problem}
+            runtime=connection.runtime,
+            recorder=record,
+            clock=clock,
+            health={"PLEG": observed.health_problem},
+            process=RuntimeProcess(endpoint=configuration.container_runtime_endpoint, clock=clock),
         ),
         images=ImageManager(
             images=connection.images,

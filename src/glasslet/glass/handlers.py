@@ -35,7 +35,7 @@ from glasslet.glass.trace.waterfall import waterfall
 from glasslet.glass.verdicts.ending import removed
 from glasslet.glass.verdicts.node_rules import node_verdict
 from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, short_verdict
-from glasslet.glass.verdicts.runtime_causes import RuntimeState, network_cause, runtime_cause
+from glasslet.glass.verdicts.runtime_causes import RuntimeState, network_cause, runtime_cause, runtime_since
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.troubles import NodeTroubles
 from glasslet.record.history import PodRecord
@@ -265,7 +265,8 @@ class GlassHandlers:
             pulls=self._source.pulls(uid),
             runtime_cause=runtime_cause(runtime) if runtime is not None else None,
             network_cause=network_cause(runtime) if runtime is not None else None,
-            runtime_since=runtime.since if runtime is not None else None,
+            runtime_since=runtime_since(runtime) if runtime is not None else None,
+            request_seconds=runtime.request_seconds if runtime is not None else None,
             network_since=runtime.network_since if runtime is not None else None,
         )
 

@@ -37,7 +37,7 @@ class ClusterView(Struct, frozen=True, kw_only=True):
 
 class NodeSituationReader:
     """Returns the node's situation. `cluster` None: standalone; `waiting_for`: sources that have not reported;
-    `waits`: every live wait; `endpoint`: the runtime's."""
+    `waits`: every live wait; `endpoint`: the runtime's; `request_seconds`: runtimeRequestTimeout."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class NodeSituationReader:
         waiting_for: Callable[[], Iterable[str]],
         waits: Callable[[], Iterable[LiveWait]],
         endpoint: str,
+        request_seconds: float,
         cluster: ClusterView | None,
     ) -> None:
         self._name = name
@@ -56,6 +57,7 @@ class NodeSituationReader:
         self._waiting_for = waiting_for
         self._waits = waits
         self._endpoint = endpoint
+        self._request_seconds = request_seconds
         self._cluster = cluster
 
     def __call__(self) -> NodeSituation:
@@ -77,6 +79,8 @@ class NodeSituationReader:
             errors=tuple(it.runtime_errors()),
             said=it.failure.said if it.failure is not None else "",
             since=it.runtime_since,
+            process=it.process(),
+            request_seconds=self._request_seconds,
             calls=tuple(one for one in self._waits() if one.pod is None and one.kind == WaitKind.CRI_CALL),
             network_error=it.network_error() or "",
             network_load=it.network_load,

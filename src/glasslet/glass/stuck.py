@@ -74,6 +74,16 @@ def allowed(wait: LiveWait) -> float | None:
     return ALLOWED.get(wait.kind)
 
 
+def call_limit(wait: LiveWait, request: float) -> float | None:
+    """Seconds after which the agent gives up such a wait, and tries again; None: it waits for as long as it takes.
+    `request`: runtimeRequestTimeout."""
+    if wait.until is not None:
+        return max(wait.until - wait.since, 0.0)
+    if wait.kind != WaitKind.CRI_CALL or wait.on in _OPEN_ENDED:
+        return None
+    return 2 * request if wait.on == "RunPodSandbox" else request
+
+
 def never_held(_since: float) -> float:
     """For a pod that no person holds."""
     return 0.0

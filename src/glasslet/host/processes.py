@@ -28,12 +28,16 @@ _OWN: Final = ("cwd", "root", "exe")
 
 
 class HostProcess(Struct, frozen=True, kw_only=True):
-    """One process. `began`: Unix seconds; `command`: the words of its command line, none for a kernel thread."""
+    """One process. `began`: Unix seconds; `ticks`: the same since boot, which no change of the clock moves; `state`:
+    the kernel's letter (`R`, `S`, `T` stopped, `D` waits in the kernel, `Z` ended); `command`: the words of its command
+    line, none for a kernel thread."""
 
     pid: int
     parent: int
     name: str
     began: float
+    ticks: int = 0
+    state: str = ""
     command: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -51,6 +55,11 @@ def processes(proc: str = "/proc") -> dict[int, HostProcess]:
         if time.monotonic() > until:
             break
     return found
+
+
+def process_of(pid: int, proc: str = "/proc") -> HostProcess | None:
+    """The process of that number, if there is one."""
+    return _process(proc, pid, _booted(proc))
 
 
 def below(pid: int, every: Mapping[int, HostProcess]) -> list[HostProcess]:
@@ -82,9 +91,9 @@ def listeners(port: int, proc: str = "/proc") -> list[HostProcess]:
 
 
 def socket_owner(path: str) -> int:
-    """The process that made a Unix socket's listener; 0 if it cannot be found out. Connects to it."""
+    """The process that made a Unix socket's listener; 0 if it cannot be found out. Connects to it, and never waits."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
-        stream.settimeout(MOST_SECONDS)
+        stream.setblocking(False)
         stream.connect(path)
         pid, _, _ = struct.unpack("3i", stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return int(pid)
@@ -142,6 +151,8 @@ def _process(proc: str, pid: int, boot: float) -> HostProcess | None:
         parent=int(fields[1]),
         name=head.partition(b"(")[2].decode(errors="replace"),
         began=boot + int(fields[19]) / os.sysconf("SC_CLK_TCK"),
+        ticks=int(fields[19]),
+        state=fields[0].decode(),
         command=tuple(word.decode(errors="replace") for word in words if word),
     )
 

@@ -150,6 +150,14 @@ async def test_routes_that_only_read_are_served_without_debugging_handlers(agent
     assert (await over_network(agent, "GET", f"/glass/v1/{path}", debugging=False)).status == 200
 
 
+async def test_the_nodes_own_trouble_comes_before_those_of_its_pods(agent: FakeAgent) -> None:
+    agent.source.situation = agent.source.with_runtime(errors=("container runtime is down",), said="Connection refused")
+    answer = json.loads((await over_network(agent, "GET", "/glass/v1/why")).body)
+    assert [one["subject"] for one in answer["troubles"]] == ["node", "pod"]
+    assert answer["wrong"]
+    assert answer["troubles"][0]["verdict"]["rule"] == answer["node"]["rule"] == "runtime_down"
+
+
 async def test_tasks_with_their_stacks_are_a_debugging_handler(agent: FakeAgent) -> None:
     assert (await over_network(agent, "GET", "/glass/v1/tasks")).status == 200
     closed = await over_network(agent, "GET", "/glass/v1/tasks", debugging=False)

@@ -13,6 +13,7 @@ from glasslet.glass.verdicts.node_rules import NodeSituation, node_verdict
 from glasslet.glass.verdicts.runtime_causes import RuntimeState
 from glasslet.kubeapi.obstacles import Obstacle, ObstacleKind
 from glasslet.record.history import LiveWait
+from glasslet.runtime.observed.runtime_process import ProcessView
 from tests.builders.record import START
 
 SINCE = START - timedelta(seconds=25)
@@ -182,7 +183,7 @@ def test_an_answer_that_refuses_the_node_is_quoted_with_its_number(tried: LastTr
         ({"said": "Status: no answer within 30 s"}, "does not answer: Status: no answer within 30 s"),
         (
             {"calls": (LiveWait(None, "cri_call", "Status", (START - timedelta(seconds=40)).timestamp()),)},
-            "the container runtime does not answer Status, asked 40 s ago",
+            "the container runtime does not answer Status, asked 40 s ago (of at most 2 min)",
         ),
         (
             {"errors": ("container runtime not ready: RuntimeReady=false reason:Sick message:disk is full",)},
@@ -199,6 +200,38 @@ def test_a_runtime_that_is_not_ready_is_named_with_its_cause(view: dict[str, Any
     assert verdict.rule == "runtime_down"
     assert sentence in verdict.sentence
     assert ", since 09:59:35 UTC" in verdict.sentence
+
+
+CONTAINERD: dict[str, Any] = {"name": "containerd", "pid": 7}
+GONE_AT = START - timedelta(seconds=20)
+
+
+@pytest.mark.parametrize(
+    ("process", "clause", "step"),
+    [
+        ({"gone_since": GONE_AT}, "its process containerd (pid 7) has ended", "start the runtime's service"),
+        ({"state": "T"}, "its process containerd (pid 7) is stopped by a signal (SIGSTOP)", "kill -CONT 7"),
+        ({"state": "D"}, "its process containerd (pid 7) waits in the kernel", "restart its service"),
+        ({"state": "S"}, "its process containerd (pid 7) runs", "restart its service"),
+    ],
+)
+def test_the_runtimes_process_is_named_with_what_it_does(process: dict[str, Any], clause: str, step: str) -> None:
+    late = LiveWait(None, "cri_call", "ListPodSandbox", (START - timedelta(seconds=40)).timestamp())
+    verdict = why(**runtime(calls=(late,), errors=("down",), process=ProcessView(**CONTAINERD, **process)))
+    assert clause in verdict.sentence
+    assert step in verdict.next_step
+
+
+def test_when_the_runtimes_process_was_gone_is_evidence() -> None:
+    view = ProcessView(**CONTAINERD, gone_since=GONE_AT)
+    evidence = {one.label: one.text for one in why(**runtime(said="Connection refused", process=view)).evidence}
+    assert evidence["process"] == "containerd (pid 7) has ended; at 2026-01-01 09:59:40 UTC it was gone"
+
+
+def test_a_runtime_that_is_only_silent_has_the_time_of_the_question() -> None:
+    asked = (START - timedelta(seconds=40)).timestamp()
+    silent = RuntimeState(now=START, calls=(LiveWait(None, "cri_call", "Status", asked),))
+    assert ", since 09:59:20 UTC" in why(runtime=silent).sentence
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,13 @@ from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.glass.verdicts.api_causes import GOOD, LastTry, TryResult, api_cause
 from glasslet.glass.verdicts.dating import dated
-from glasslet.glass.verdicts.runtime_causes import RuntimeState, network_cause, runtime_cause
+from glasslet.glass.verdicts.runtime_causes import (
+    RuntimeState,
+    network_cause,
+    process_evidence,
+    runtime_cause,
+    runtime_since,
+)
 
 
 class NodeSituation(Struct, frozen=True, kw_only=True):
@@ -211,9 +217,10 @@ def runtime_down(it: NodeSituation) -> VerdictAnswer | None:
         Rule.RUNTIME_DOWN,
         VerdictState.FAILING,
         f"{it.name} {'is' if it.runtime.errors else 'will soon be'} NotReady: {cause.words}.",
-        since=it.runtime.since,
+        since=runtime_since(it.runtime),
         evidence=[
             ("runtime", "; ".join(it.runtime.errors)),
+            ("process", process_evidence(it.runtime.process)),
             ("last answer", it.runtime.said),
             ("network", it.runtime.network_error),
         ],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import duration, times
+from glasslet.glass.stuck import call_limit
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.exits import exit_words
 from glasslet.glass.verdicts.situation import Situation
@@ -30,6 +31,8 @@ _CALLS: Mapping[str, str] = {
     WaitKind.PAUSE: "the operator to resume it: {on}",
 }
 _BLOCKED = "look at that process and what it waits for; the runtime goes on when it ends"
+_RUNTIME = "wait some seconds; if it lasts, see the runtime's log (journalctl -u containerd)"
+_LISTED = "wait; glasslet waits lists it with its time"
 _PARTIES: Mapping[str, str] = {
     WaitKind.CRI_CALL: "runtime: ",
     WaitKind.API_CALL: "API: ",
@@ -116,16 +119,7 @@ def under_way(it: Situation) -> VerdictAnswer:
     """The last rule: what the pod waits for, or its present station."""
     waits = sorted(it.record.waits, key=lambda wait: wait.since)
     if waits:
-        wait = waits[0]
-        return it.verdict(
-            Rule.WAITING,
-            VerdictState.STARTING,
-            f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}){beneath(it)}.",
-            brief=in_brief(wait),
-            since=moment(wait.since),
-            evidence=[*(("below it", words) for words in it.beneath), *(("also", in_words(o)) for o in waits[1:4])],
-            next_step=_BLOCKED if it.beneath else "",
-        )
+        return _waiting(it, waits)
     if it.record.stations:
         station = min(it.record.stations, key=lambda standing: standing.since)
         where = f"{station.station}{' of ' + station.container if station.container else ''}"
@@ -155,6 +149,23 @@ def under_way(it: Situation) -> VerdictAnswer:
         brief=it.status.reason or "not ready",
         since=it.since,
         next_step=f"see its start: glasslet trace {it}",
+    )
+
+
+def _waiting(it: Situation, waits: list[LiveWait]) -> VerdictAnswer:
+    wait = waits[0]
+    limit = call_limit(wait, it.request_seconds) if it.request_seconds is not None else None
+    at_most = f" of at most {duration(limit)}" if limit is not None else ""
+    helps = _BLOCKED if it.beneath else _RUNTIME if wait.kind == WaitKind.CRI_CALL else _LISTED
+    again = "" if limit is None else f"; the agent gives it up {it.due(wait.since + limit)} and tries again"
+    return it.verdict(
+        Rule.WAITING,
+        VerdictState.STARTING,
+        f"{it} waits for {in_words(wait)} ({it.ago(wait.since)}{at_most}){beneath(it)}.",
+        brief=in_brief(wait),
+        since=moment(wait.since),
+        evidence=[*(("below it", words) for words in it.beneath), *(("also", in_words(o)) for o in waits[1:4])],
+        next_step=f"{helps}{again}",
     )
 
 

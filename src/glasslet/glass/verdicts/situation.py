@@ -32,7 +32,8 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     or action that takes too long; `hold`: the stop at which the pod is held; `runtime_cause`, `network_cause`: why they
     are not ready, where it was looked up; `runtime_since`, `network_since`: since when; `pulls`: what containers wait
     for, by name; `beneath`: processes below a runtime call that lasts; `holders`: processes that work in the pod's
-    volumes. The last two only if the machine was looked at."""
+    volumes. The last two only if the machine was looked at. `request_seconds`: runtimeRequestTimeout, where it is
+    needed for words."""
 
     pod: Pod
     status: PodStatus
@@ -52,6 +53,7 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     pulls: Mapping[str, PullView] = {}
     beneath: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
+    request_seconds: float | None = None
 
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"

@@ -13,6 +13,7 @@ from glasslet.concurrency.clock import Clock
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.model import RuntimeCondition, RuntimeHandler, RuntimeStatus
+from glasslet.runtime.observed.runtime_process import ProcessView, RuntimeProcess
 from glasslet.runtime.protocols import RuntimeService
 
 logger = logging.getLogger(__name__)
@@ -52,13 +53,16 @@ class RuntimeConditions:
         clock: Clock,
         health: Mapping[str, Callable[[], str | None]] | None = None,
         polling: StatusPolling | None = None,
+        process: RuntimeProcess | None = None,
     ) -> None:
-        """`health`: further checks that count as runtime errors, by name (`PLEG`); each gives None or a problem."""
+        """`health`: further checks that count as runtime errors, by name (`PLEG`); each gives None or a problem;
+        `process`: looked at with each question, so that it is known since when it is gone."""
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
         self._health = health or {}
         self._polling = polling or StatusPolling()
+        self._process = process
         self.first_ready = asyncio.Event()
         """Set once the runtime has been ready for the first time."""
         self.handlers: tuple[RuntimeHandler, ...] = ()
@@ -118,7 +122,12 @@ class RuntimeConditions:
             logger.debug("runtime status unknown", extra={"error": str(error)})
         else:
             self._take(status)
+        self.process()
         self._tell()
+
+    def process(self) -> ProcessView | None:
+        """The runtime's process as it is now, None if it is not known."""
+        return self._process.look() if self._process is not None else None
 
     def _take(self, status: RuntimeStatus) -> None:
         self.failure = None

@@ -90,6 +90,24 @@ def test_the_process_below_a_call_that_lasts_is_named() -> None:
     assert "look at that process" in pod_verdict(it).next_step
 
 
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (("cri_call", "RunPodSandbox"), "RunPodSandbox (1 min 38 s of at most 4 min)"),
+        (("cri_call", "CreateContainer"), "CreateContainer (1 min 38 s of at most 2 min)"),
+        (("cri_call", "StopContainer"), "StopContainer (1 min 38 s)"),
+        (("api_call", "GET secret"), "GET secret (1 min 38 s)"),
+    ],
+)
+def test_a_call_that_lasts_is_named_with_its_time_and_its_limit(wait: tuple[str, str], words: str) -> None:
+    it = situation(
+        now=status(phase="Pending", pod_ip=""), record=record(waits=(waiting(*wait, 2),)), request_seconds=120.0
+    )
+    verdict = pod_verdict(it)
+    assert words in verdict.sentence
+    assert ("gives it up" in verdict.next_step) == ("at most" in words)
+
+
 def test_the_process_that_works_in_the_volumes_of_a_stopped_pod_is_named() -> None:
     it = situation(lifecycle="terminated", holders=("sleep (pid 7)",))
     assert "its volumes are busy: sleep (pid 7) works in them" in pod_verdict(it).sentence
