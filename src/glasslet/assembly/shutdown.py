@@ -28,6 +28,13 @@ def _build(platform: Platform, pods: PodSide, groups: tuple[Group, ...]) -> Node
     from glasslet.telemetry.metrics.node_shutdown import NodeShutdownMetrics
 
     foundation, cluster = platform.foundation, platform.cluster
+
+    def changed() -> None:
+        if foundation.shutdown.raised:
+            foundation.arrivals.let_all_go("the node shuts down")
+        if cluster is not None:
+            cluster.node.wake()
+
     by_priority = foundation.loaded.gates.enabled("GracefulNodeShutdownBasedOnPodPriority")
     metrics = NodeShutdownMetrics(foundation.metrics.registry) if by_priority else None
     return NodeShutdown(
@@ -40,7 +47,7 @@ def _build(platform: Platform, pods: PodSide, groups: tuple[Group, ...]) -> Node
             reported=pods.statuses.accepted,
         ),
         flag=foundation.shutdown,
-        flag_changed=cluster.node.wake if cluster is not None else lambda: None,
+        flag_changed=changed,
         times=ShutdownFile(f"{foundation.root.root_dir}/{FILE}", now=foundation.clock.now, metrics=metrics),
         events=foundation.events.node,
         clock=foundation.clock,

@@ -40,6 +40,9 @@ class PodHolder(Protocol):
     def let_go(self, pod: PodRef) -> None:
         """The pod has to stop: whatever holds it ends."""
 
+    def let_all_go(self, why: str) -> None:
+        """All pods go on, and none is held any more until a person wants it again."""
+
 
 class NoStops:
     """No pod is held anywhere."""
@@ -52,6 +55,9 @@ class NoStops:
 
     def let_go(self, pod: PodRef) -> None:
         """There is nothing to end."""
+
+    def let_all_go(self, why: str) -> None:
+        """No pod is held."""
 
 
 NO_STOPS = NoStops()

@@ -43,3 +43,7 @@ class Arrivals:
     def let_go(self, pod: PodRef) -> None:
         """See `record.way.PodHolder.let_go`."""
         self._holder.let_go(pod)
+
+    def let_all_go(self, why: str) -> None:
+        """See `record.way.PodHolder.let_all_go`."""
+        self._holder.let_all_go(why)

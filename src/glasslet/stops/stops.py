@@ -134,6 +134,13 @@ class Stops:
         for held in self._holds.of(pod.uid):
             held.end("it has to stop")
 
+    def let_all_go(self, why: str) -> None:
+        """See `record.way.PodHolder.let_all_go`: those that are held while they stop go on as well."""
+        self._breaks.clear()
+        self._stepped.clear()
+        self._release(why, lambda held: True)
+        self._tidy()
+
     def _steps(self, arrival: Arrival) -> bool:
         until = self._stepped.get(arrival.pod.uid)
         if until is None or arrival.after or arrival.place in BESIDE or ":" in arrival.place:

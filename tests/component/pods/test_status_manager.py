@@ -72,6 +72,9 @@ class World:
     def let_go(self, pod: PodRef) -> None:
         self.go.set()
 
+    def let_all_go(self, why: str) -> None:
+        self.go.set()
+
     def server_pod(self) -> Pod:
         return convert(self.server.get_plain("pods", "default", "web"), Pod)
 

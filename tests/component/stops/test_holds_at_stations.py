@@ -106,6 +106,21 @@ async def test_a_pod_that_stops_is_held_at_stopping_and_gone() -> None:
         await agent.until_gone()
 
 
+async def test_a_node_that_shuts_down_holds_no_pod_back_from_its_end() -> None:
+    async with running_agent() as agent:
+        agent.add(pod())
+        await agent.until_running("main")
+        await agent.stops.set(BreakRequest(at="stopping"), by="root")
+        await agent.stops.set(BreakRequest(at="gone"), by="root")
+        agent.remove(pod())
+        await until_held(agent)
+        agent.stops.let_all_go("the node shuts down")
+        await agent.until_gone()
+        assert agent.stops.breaks() == ()
+        released = [event.message for event in agent.events.told if event.reason == "PodReleased"]
+        assert released == ["Goes on from stopping after 0 s: the node shuts down"]
+
+
 async def test_a_hold_ends_after_its_time() -> None:
     async with running_agent() as agent:
         await agent.stops.set(BreakRequest(at="sandbox", hold_seconds=120), by="root")

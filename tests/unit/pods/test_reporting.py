@@ -36,6 +36,9 @@ class Gate:
     def let_go(self, pod: PodRef) -> None:
         self._world.go.set()
 
+    def let_all_go(self, why: str) -> None:
+        self._world.go.set()
+
 
 class World:
     """A record, and a hook that holds pods at SANDBOX until `go`."""
