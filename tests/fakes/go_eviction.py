@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from glasslet.api.codec import to_plain
 from glasslet.api.pod import Pod
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary_types import Summary, encode_summary
 
 SOURCES = Path(__file__).resolve().parents[1] / "go" / "eviction"
@@ -26,13 +27,13 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "glass
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """A node whose hard thresholds stay crossed. `dedicated`: images have a disk of their own; `limits`: limits of
+    """A node whose hard thresholds stay crossed. `limits`: limits of
     local storage are enforced."""
 
     hard: Mapping[str, str]
     pods: Sequence[Pod]
     summary: Summary
-    dedicated: bool = False
+    layout: DiskLayout = DiskLayout()
     limits: bool = False
 
 
@@ -76,7 +77,9 @@ def evictions_of_go(scenarios: Iterable[Scenario]) -> list[list[GoEviction]]:
 def _plain(one: Scenario) -> dict[str, Any]:
     return {
         "hard": dict(one.hard),
-        "dedicated": one.dedicated,
+        # The Go kubelet calls it dedicated as well where only images are on another disk.
+        "dedicated": one.layout != DiskLayout(),
+        "split": one.layout.images_apart,
         "limits": one.limits,
         "pods": [to_plain(pod) for pod in one.pods],
         "summary": json.loads(encode_summary(one.summary)),

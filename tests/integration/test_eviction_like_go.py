@@ -14,6 +14,7 @@ from glasslet.eviction.ranking import EvictionCandidate, rank
 from glasslet.eviction.signals import Signal, observe
 from glasslet.eviction.thresholds import Threshold
 from glasslet.podspec.qos import is_critical
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary_types import PodStats, Summary
 from tests.builders.eviction import GIB, MIB, disk, summary, using
 from tests.builders.podspec import pod_of
@@ -33,8 +34,9 @@ CROSSED = {
 }
 
 
-def some_pod(number: int, chance: random.Random) -> Pod:
-    """One of any class and priority, with one or two containers; sometimes static, sometimes with overhead."""
+def some_pod(number: int, chance: random.Random, *, all_request: bool = False) -> Pod:
+    """One of any class and priority, with one or two containers; sometimes static, sometimes with overhead.
+    `all_request`: no two request the same storage."""
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
     kind = chance.choice(("besteffort", "burstable", "guaranteed"))
@@ -44,6 +46,8 @@ def some_pod(number: int, chance: random.Random) -> Pod:
             "cpu": "10m",
             "ephemeral-storage": f"{chance.randrange(1, 400)}Mi",
         }
+    if all_request:
+        requests["ephemeral-storage"] = f"{number + 1}Mi"
     if kind == "guaranteed":
         limits = {name: amount for name, amount in requests.items() if name != "ephemeral-storage"}
     containers = [{"name": "main", "resources": {"requests": requests, "limits": limits}}]
@@ -76,11 +80,13 @@ def some_stats(number: int, owner: Pod, chance: random.Random) -> PodStats:
 
 def scenario(signal: Signal, seed: int) -> Scenario:
     chance = random.Random(f"{signal}-{seed}")
-    pods = [some_pod(number, chance) for number in range(PODS)]
+    layouts = (DiskLayout(), DiskLayout(layers_apart=True), DiskLayout(images_apart=True))
+    layout = layouts[seed % 3 if signal is not Signal.IMAGEFS else 1 + seed % 2]
+    # Nobody has anything on a disk of images alone: then requests decide.
+    pods = [some_pod(number, chance, all_request=layout.images_apart) for number in range(PODS)]
     # One pod at most has no figures: of several the Go kubelet takes any.
     unknown = chance.randrange(PODS * 2)
     stats = [some_stats(number, pod, chance) for number, pod in enumerate(pods) if number != unknown]
-    dedicated = signal is Signal.IMAGEFS or bool(seed % 2)
     low = disk(available=5 * GIB, inodes_free=20)
     figures = summary(
         *stats,
@@ -89,7 +95,7 @@ def scenario(signal: Signal, seed: int) -> Scenario:
         image_fs=low if signal is Signal.IMAGEFS else disk(available=99 * GIB, inodes_free=999),
         tasks=32000,
     )
-    return Scenario(hard={signal: CROSSED[signal]}, pods=pods, summary=figures, dedicated=dedicated)
+    return Scenario(hard={signal: CROSSED[signal]}, pods=pods, summary=figures, layout=layout)
 
 
 def ours(one: Scenario) -> Iterator[GoEviction]:
@@ -100,7 +106,7 @@ def ours(one: Scenario) -> Iterator[GoEviction]:
     left = [EvictionCandidate(pod=pod, stats=stats.get(pod.metadata.uid)) for pod in one.pods]
     seen = observe(one.summary)[signal]
     while True:
-        ranked = [each for each in rank(left, signal, own_image_disk=one.dedicated) if not each.critical]
+        ranked = [each for each in rank(left, signal, one.layout) if not each.critical]
         if not ranked:
             return
         first = ranked[0]
@@ -142,7 +148,7 @@ def limited(seed: int) -> Scenario:
         stats.append(some_stats(number, pod, chance))
     roomy = disk(available=99 * GIB, inodes_free=999)
     figures: Summary = summary(*stats, fs=roomy, image_fs=roomy)
-    return Scenario(hard={}, pods=pods, summary=figures, dedicated=bool(seed % 2), limits=True)
+    return Scenario(hard={}, pods=pods, summary=figures, layout=DiskLayout(layers_apart=bool(seed % 2)), limits=True)
 
 
 def test_pods_above_their_own_limits_are_those_of_the_go_kubelet() -> None:
@@ -151,7 +157,7 @@ def test_pods_above_their_own_limits_are_those_of_the_go_kubelet() -> None:
         stats = {each.pod_ref.uid: each for each in one.summary.pods}
         found = []
         for pod in one.pods:
-            exceeded = limit_exceeded(pod, stats[pod.metadata.uid], own_image_disk=one.dedicated)
+            exceeded = limit_exceeded(pod, stats[pod.metadata.uid], layers_apart=one.layout.layers_apart)
             if exceeded is not None and not is_critical(pod):
                 found.append(GoEviction(pod.metadata.name, exceeded.message, 1))
         assert sorted(each.pod for each in found) == sorted(each.pod for each in theirs)

@@ -30,9 +30,9 @@ def has_limits(pod: Pod) -> bool:
     return any(_STORAGE in container.resources.limits for container in every)
 
 
-def limit_exceeded(pod: Pod, stats: PodStats, *, own_image_disk: bool) -> LimitExceeded | None:
+def limit_exceeded(pod: Pod, stats: PodStats, *, layers_apart: bool) -> LimitExceeded | None:
     """emptyDir sizes, then the whole pod, then its containers."""
-    return _volumes(pod, stats) or _whole_pod(pod, stats) or _containers(pod, stats, own_image_disk=own_image_disk)
+    return _volumes(pod, stats) or _whole_pod(pod, stats) or _containers(pod, stats, layers_apart=layers_apart)
 
 
 def _volumes(pod: Pod, stats: PodStats) -> LimitExceeded | None:
@@ -58,14 +58,14 @@ def _whole_pod(pod: Pod, stats: PodStats) -> LimitExceeded | None:
     return LimitExceeded(signal="ephemeralpodfs.limit", message=message, used=used, limit=limit.value())
 
 
-def _containers(pod: Pod, stats: PodStats, *, own_image_disk: bool) -> LimitExceeded | None:
+def _containers(pod: Pod, stats: PodStats, *, layers_apart: bool) -> LimitExceeded | None:
     """A writable layer on a disk of its own does not count, as upstream."""
     limits = {container.name: container.resources.limits.get(_STORAGE) for container in pod.spec.containers}
     for container in stats.containers:
         limit = limits.get(container.name)
         if not limit:
             continue
-        used = container_disk_use(container, layers=not own_image_disk)
+        used = container_disk_use(container, layers=not layers_apart)
         if used > limit.value():
             message = f'Container {container.name} exceeded its local ephemeral storage limit "{limit}". '
             return LimitExceeded(signal="ephemeralcontainerfs.limit", message=message, used=used, limit=limit.value())

@@ -21,9 +21,9 @@ from glasslet.eviction.explanation import arithmetic
 from glasslet.eviction.local_limits import limit_exceeded
 from glasslet.eviction.ranking import Ranked, rank
 from glasslet.eviction.reading import NodeReader, Reading
-from glasslet.eviction.reclaiming import helps, reclaim_disk
+from glasslet.eviction.reclaiming import reclaim_disk
 from glasslet.eviction.services import EndingPod, EvictablePods, EvictionReport, EvictionSettings, Reclaim, WatchedNode
-from glasslet.eviction.signals import Signal
+from glasslet.eviction.signals import Signal, what_is_on_disk_of
 from glasslet.eviction.thresholds import Threshold
 from glasslet.podspec.qos import is_critical
 from glasslet.record.recorder import working_for
@@ -137,7 +137,7 @@ class EvictionManager:
         for one in reading.candidates:
             if one.stats is None or is_critical(one.pod) or self._ender.resists(one.pod):
                 continue
-            found = limit_exceeded(one.pod, one.stats, own_image_disk=reading.own_image_disk)
+            found = limit_exceeded(one.pod, one.stats, layers_apart=reading.layout.layers_apart)
             if found is None:
                 continue
             with working_for(pod_ref(one.pod)):
@@ -155,8 +155,8 @@ class EvictionManager:
         logger.warning("Eviction manager: attempting to reclaim", extra={"resource": resource})
         self._report.node_event("Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
         self._decided_to_relieve(first, reading)
-        if helps(first.signal, own_image_disk=reading.own_image_disk):
-            await reclaim_disk(self._reclaim, self._recorder)
+        if garbage := what_is_on_disk_of(first.signal, reading.layout).garbage:
+            await reclaim_disk(self._reclaim, garbage, self._recorder)
             fresh = await self._read(partial(self._reader.read_pods, reading))
             if fresh is None:
                 return []
@@ -168,7 +168,7 @@ class EvictionManager:
             return []
         if self._settings.waits and self._enough_is_coming(first, reading):
             return []
-        ranked = rank(reading.candidates, first.signal, own_image_disk=reading.own_image_disk)
+        ranked = rank(reading.candidates, first.signal, reading.layout)
         for one in due:
             self._report.metrics.decided(one.signal, self._clock.monotonic() - reading.taken)
         return self._evict_one(first, ranked, reading)

@@ -18,9 +18,8 @@ from glasslet.eviction.local_limits import limit_exceeded
 from glasslet.eviction.pressures import NodePressures
 from glasslet.eviction.ranking import rank
 from glasslet.eviction.reading import NodeReader, Reading
-from glasslet.eviction.reclaiming import helps
 from glasslet.eviction.services import EvictionSettings
-from glasslet.eviction.signals import ORDER, Signal
+from glasslet.eviction.signals import ORDER, Signal, what_is_on_disk_of
 from glasslet.eviction.thresholds import Threshold
 from glasslet.podspec.qos import is_critical
 from glasslet.stats.pages.summary import StatsUnavailable
@@ -98,7 +97,7 @@ def outlook(it: _Situation, background: Background, asked: Signal | None) -> Evi
     )
     if signal is None:
         return replace(answer, sentence="No pod would be evicted: there is no threshold with figures.")
-    order = tuple(explain_order(rank(reading.candidates, signal, own_image_disk=reading.own_image_disk), signal))
+    order = tuple(explain_order(rank(reading.candidates, signal, reading.layout), signal))
     first = next((one.pod for one in order if not one.stays), "")
     return replace(answer, signal=signal, unit=unit_of(signal), order=order, sentence=_sentence(it, signal, first))
 
@@ -108,11 +107,8 @@ def _sentence(it: _Situation, signal: Signal, first: str) -> str:
     victim = first or "no pod, because none may be evicted,"
     if it.assessment.due:
         due = it.assessment.due[0]
-        before = (
-            " once dead containers and unused images are gone, if that is not enough,"
-            if helps(due.signal, own_image_disk=reading.own_image_disk)
-            else ""
-        )
+        garbage = what_is_on_disk_of(due.signal, reading.layout).garbage
+        before = f" once {' and '.join(garbage)} are gone, if that is not enough," if garbage else ""
         return f"{victim} would be evicted now{before} because {_crossed(due, reading)}."
     if it.assessment.crossed:
         soft = it.assessment.crossed[0]
@@ -147,7 +143,7 @@ def _over_limits(it: _Situation) -> list[OverLimit]:
     for one in it.reading.candidates:
         if one.stats is None or is_critical(one.pod):
             continue
-        exceeded = limit_exceeded(one.pod, one.stats, own_image_disk=it.reading.own_image_disk)
+        exceeded = limit_exceeded(one.pod, one.stats, layers_apart=it.reading.layout.layers_apart)
         if exceeded is not None:
             found.append(OverLimit(pod=str(pod_ref(one.pod)), message=exceeded.message.strip()))
     return found

@@ -13,12 +13,11 @@ from msgspec import Struct
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import ZERO
 from glasslet.api.volume import Volume
-from glasslet.eviction.signals import IMAGEFS_SIGNALS, INODE_SIGNALS, MEMORY_SIGNALS, Signal
+from glasslet.eviction.signals import INODE_SIGNALS, MEMORY_SIGNALS, Signal, what_is_on_disk_of
 from glasslet.podspec.pod_level import has_pod_level, pod_requests
 from glasslet.podspec.qos import is_critical
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary_types import ContainerStats, FsStats, PodStats
-
-_WRITABLE_LAYERS = IMAGEFS_SIGNALS | {Signal.CONTAINERFS, Signal.CONTAINERFS_INODES}
 
 
 class EvictionCandidate(Struct, frozen=True, kw_only=True):
@@ -44,9 +43,9 @@ class Ranked(Struct, frozen=True, kw_only=True):
         return self.usage is None or self.usage > self.request
 
 
-def rank(candidates: Iterable[EvictionCandidate], signal: Signal, *, own_image_disk: bool) -> list[Ranked]:
+def rank(candidates: Iterable[EvictionCandidate], signal: Signal, layout: DiskLayout) -> list[Ranked]:
     """All candidates, the first one to go at the front. Critical pods keep their place: the caller skips them."""
-    ranked = [_ranked(one, signal, own_image_disk=own_image_disk) for one in candidates]
+    ranked = [_ranked(one, signal, layout) for one in candidates]
     if signal is Signal.PIDS:
         return sorted(ranked, key=lambda one: (one.priority, one.usage is not None, -(one.usage or 0)))
     return sorted(
@@ -98,25 +97,24 @@ def why_behind(before: Ranked, one: Ranked, signal: Signal) -> str:
     return "less above its request" if one.above_request else "further below its request"
 
 
-def _ranked(one: EvictionCandidate, signal: Signal, *, own_image_disk: bool) -> Ranked:
+def _ranked(one: EvictionCandidate, signal: Signal, layout: DiskLayout) -> Ranked:
     return Ranked(
         pod=one.pod,
         stats=one.stats,
-        usage=None if one.stats is None else _usage(one.pod, one.stats, signal, own_image_disk=own_image_disk),
+        usage=None if one.stats is None else _usage(one.pod, one.stats, signal, layout),
         request=_request(one.pod, signal),
         priority=one.pod.spec.priority or 0,
         critical=is_critical(one.pod),
     )
 
 
-def _usage(pod: Pod, stats: PodStats, signal: Signal, *, own_image_disk: bool) -> int:
+def _usage(pod: Pod, stats: PodStats, signal: Signal, layout: DiskLayout) -> int:
     if signal in MEMORY_SIGNALS:
         return (stats.memory.working_set_bytes if stats.memory is not None else None) or 0
     if signal is Signal.PIDS:
         return (stats.process_stats.process_count if stats.process_stats is not None else None) or 0
-    layers = not own_image_disk or signal in _WRITABLE_LAYERS
-    logs = not own_image_disk or signal not in _WRITABLE_LAYERS
-    return disk_use(pod, stats, inodes=signal in INODE_SIGNALS, layers=layers, logs=logs)
+    held = what_is_on_disk_of(signal, layout)
+    return disk_use(pod, stats, inodes=signal in INODE_SIGNALS, layers=held.layers, logs=held.node)
 
 
 def _request(pod: Pod, signal: Signal) -> int:

@@ -14,6 +14,7 @@ from glasslet.eviction.local_limits import has_limits
 from glasslet.eviction.ranking import EvictionCandidate
 from glasslet.eviction.signals import Observation, Signal, observe
 from glasslet.eviction.thresholds import Threshold, with_container_disk
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary_types import PodStats
 
 if TYPE_CHECKING:
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """`taken`: monotonic time. `own_image_disk`: images and writable layers are on a disk of their own. `candidates`:
-    read only when a decision needs them."""
+    """`taken`: monotonic time. `candidates`: read only when a decision needs them."""
 
     taken: float
     thresholds: tuple[Threshold, ...]
     observations: Mapping[Signal, Observation]
     candidates: tuple[EvictionCandidate, ...] = ()
-    own_image_disk: bool = False
+    layout: DiskLayout = DiskLayout()
 
     def blind(self) -> tuple[Signal, ...]:
         """Signals that have a threshold but no figures."""
@@ -41,9 +41,9 @@ async def read_node(figures: NodeFigures, thresholds: tuple[Threshold, ...], now
     node = await figures.node_only()
     return Reading(
         taken=now,
-        thresholds=with_container_disk(thresholds, own_image_disk=node.own_image_disk),
+        thresholds=with_container_disk(thresholds, layers_apart=node.layout.layers_apart),
         observations=observe(node.summary),
-        own_image_disk=node.own_image_disk,
+        layout=node.layout,
     )
 
 

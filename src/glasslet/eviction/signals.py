@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary_types import FsStats, MemoryStats, Summary
 
 
@@ -43,8 +44,38 @@ class Signal(StrEnum):
 MEMORY_SIGNALS = frozenset({Signal.MEMORY, Signal.ALLOCATABLE_MEMORY})
 INODE_SIGNALS = frozenset({Signal.NODEFS_INODES, Signal.IMAGEFS_INODES, Signal.CONTAINERFS_INODES})
 IMAGEFS_SIGNALS = frozenset({Signal.IMAGEFS, Signal.IMAGEFS_INODES})
+CONTAINERFS_SIGNALS = frozenset({Signal.CONTAINERFS, Signal.CONTAINERFS_INODES})
 ORDER = tuple(Signal)
 _PODS = "pods"
+
+
+class OnDisk(Struct, frozen=True, kw_only=True):
+    """What is on the file system of a signal: the node's own files (logs and volumes of pods), writable layers, and
+    images."""
+
+    node: bool = False
+    layers: bool = False
+    images: bool = False
+
+    @property
+    def garbage(self) -> tuple[str, ...]:
+        """What may be removed there before a pod goes, in that order. Logs of dead containers alone never are."""
+        kinds = {"dead containers": self.layers, "unused images": self.images}
+        return tuple(kind for kind, there in kinds.items() if there)
+
+
+def what_is_on_disk_of(signal: Signal, layout: DiskLayout) -> OnDisk:
+    """Nothing, for signals of memory and process ids. A pod has nothing on a disk that holds images alone: the Go
+    kubelet evicts pods for it nevertheless, by priority."""
+    if signal in (Signal.PIDS, *MEMORY_SIGNALS):
+        return OnDisk()
+    apart, images_apart = layout.layers_apart, layout.images_apart
+    if signal in IMAGEFS_SIGNALS:
+        together = not images_apart
+        return OnDisk(node=together and not apart, layers=together, images=True)
+    if signal in CONTAINERFS_SIGNALS:
+        return OnDisk(node=not apart, layers=True, images=not images_apart)
+    return OnDisk(node=True, layers=not apart, images=not apart and not images_apart)
 
 
 class Observation(Struct, frozen=True, kw_only=True):

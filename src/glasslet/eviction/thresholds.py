@@ -55,10 +55,10 @@ def configured_thresholds(
     return (*hard, *soft, *allocatable)
 
 
-def with_container_disk(thresholds: Iterable[Threshold], *, own_image_disk: bool) -> tuple[Threshold, ...]:
+def with_container_disk(thresholds: Iterable[Threshold], *, layers_apart: bool) -> tuple[Threshold, ...]:
     """Adds those of writable layers, which follow the disk that these are on. Configured ones have no effect."""
     kept = tuple(one for one in thresholds if one.signal not in _CONTAINERFS)
-    sources = _CONTAINERFS if own_image_disk else _ON_NODEFS
+    sources = _CONTAINERFS if layers_apart else _ON_NODEFS
     derived = (
         replace(one, signal=signal) for signal, source in sources.items() for one in kept if one.signal is source
     )

@@ -6,21 +6,26 @@ import logging
 import tempfile
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Protocol
 
 from glasslet.host.machine import capacity_of
 from glasslet.host.resolver import ResolverSource, resolver_limits
-from glasslet.host.threads import MEASURE, HostThreads
+from glasslet.host.threads import MEASURE, Threads
 from glasslet.node.inputs import NodeEvent
 from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
-from glasslet.runtime.model import FilesystemUsage
+from glasslet.runtime.model import RuntimeDisks
 
 logger = logging.getLogger(__name__)
 
 STARTING = NodeEvent("Normal", "Starting", "Starting kubelet.")
 CGROUP_V1 = NodeEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2")
-_NO_CAPACITY = NodeEvent("Warning", "InvalidDiskCapacity", "invalid capacity 0 on image filesystem")
+_NO_CAPACITY = {
+    kind: NodeEvent("Warning", "InvalidDiskCapacity", f"invalid capacity 0 on {kind} filesystem")
+    for kind in ("image", "container")
+}
+"""Upstream looks at the one of images only."""
 _SWAPPED = NodeEvent(
     "Warning",
     "PossibleMemoryBackedVolumesOnDisk",
@@ -48,20 +53,21 @@ def swap_notice(swap_capacity: int, root_dir: str, stays_in_memory: Callable[[st
 class ImageFilesystems(Protocol):
     """The part of `ImageService` that is used here."""
 
-    async def image_filesystems(self) -> tuple[FilesystemUsage, ...]: ...
+    async def disks(self) -> RuntimeDisks: ...
 
 
-async def image_disk_notice(images: ImageFilesystems, threads: HostThreads) -> NodeEvent | None:
-    """The event of an image file system without capacity: nothing about its space can be relied on. A file system that
-    cannot be read is passed over."""
+async def image_disk_notice(images: ImageFilesystems, threads: Threads) -> NodeEvent | None:
+    """The event of a file system of the runtime without capacity, of images or of writable layers: nothing about its
+    space can be relied on. A file system that cannot be read is passed over."""
     try:
-        for filesystem in await images.image_filesystems():
+        disks = await images.disks()
+        for kind, filesystem in [*product(["image"], disks.images), *product(["container"], disks.containers)]:
             path = filesystem.mountpoint
             size = await threads.run(
                 partial(capacity_of, path), on=f"size of {path}", kind=WaitKind.ADMISSION, place=MEASURE
             )
             if size == 0:
-                return _NO_CAPACITY
+                return _NO_CAPACITY[kind]
     except (RuntimeCallError, OSError) as error:
         logger.info("image file system not checked", extra={"error": str(error)})
     return None

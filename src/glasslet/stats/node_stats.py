@@ -27,7 +27,7 @@ from glasslet.stats.collector import MAX_AGE
 from glasslet.stats.disks.disk_counters import disk_counters
 from glasslet.stats.disks.disk_usage import FilesystemFigures
 from glasslet.stats.disks.storage import MAX_AGE as STORAGE_MAX_AGE
-from glasslet.stats.disks.storage import StorageFigures
+from glasslet.stats.disks.storage import DiskLayout, StorageFigures
 from glasslet.stats.disks.volume_usage import VolumeTaken
 from glasslet.stats.node_figures import task_limit
 from glasslet.stats.pages.cadvisor_page import MachineLabels, cadvisor_page
@@ -66,11 +66,10 @@ class VolumeFigures(Protocol):
 
 
 class NodeOnly(Struct, frozen=True, kw_only=True):
-    """`summary`: without pods. `own_image_disk`: writable layers, and images with them, are on another file system than
-    the agent's root directory."""
+    """`summary`: without pods."""
 
     summary: Summary
-    own_image_disk: bool
+    layout: DiskLayout
 
 
 class NodeStatistics:
@@ -121,10 +120,8 @@ class NodeStatistics:
             raise StatsUnavailable(f"failed to get cgroup stats: {error}") from error
         storage = await self._disks.of_disks()
         disks = DiskFacts(storage=storage, volumes={}, tasks=task_limit(self._proc))
-        layers = storage.filesystems.get(storage.layers.mountpoint) if storage.layers is not None else None
         return NodeOnly(
-            summary=build_summary(reading, self._node, self._collector.rates.rate, disks),
-            own_image_disk=storage.root is not None and layers is not None and storage.root.device != layers.device,
+            summary=build_summary(reading, self._node, self._collector.rates.rate, disks), layout=storage.layout
         )
 
     async def summary_json(self, *, only_cpu_and_memory: bool = False) -> bytes:

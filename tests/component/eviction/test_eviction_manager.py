@@ -22,6 +22,7 @@ from glasslet.exchange.facts import StatusOverride
 from glasslet.pods.entrance import Victim
 from glasslet.record.events import Decided
 from glasslet.record.store import Record
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.node_stats import NodeOnly
 from glasslet.stats.pages.summary import StatsUnavailable
 from glasslet.stats.pages.summary_types import Summary
@@ -49,11 +50,12 @@ class World:
     others: int = 0
     disk_free: int = 80 * GIB
     readable: bool = True
-    own_image_disk: bool = False
+    layout: DiskLayout = field(default_factory=DiskLayout)
     stops_after: float = 0.5
     cleaned_after: float = 0.0
     cleaning: dict[str, Pod] = field(default_factory=dict)
     garbage: int = 0
+    removed: list[str] = field(default_factory=list)
     read_pods: int = 0
     looks: list[float] = field(default_factory=list)
     ends: list[tuple[float, str, StatusOverride, int]] = field(default_factory=list)
@@ -81,7 +83,7 @@ class World:
 
     async def node_only(self) -> NodeOnly:
         whole = self._whole()
-        return NodeOnly(summary=replace(whole, pods=()), own_image_disk=self.own_image_disk)
+        return NodeOnly(summary=replace(whole, pods=()), layout=self.layout)
 
     # Evictees
     def candidates(self) -> Sequence[Pod]:
@@ -116,7 +118,11 @@ class World:
         return uid not in self.cleaning and all(pod.metadata.uid != uid for pod in self.pods.values())
 
     # Reclaim and events
+    async def collect_images(self) -> None:
+        self.removed.append("unused images")
+
     async def collect(self) -> None:
+        self.removed.append("dead containers")
         self.disk_free += self.garbage
         self.garbage = 0
 
@@ -166,7 +172,7 @@ async def begin() -> AsyncIterator[Begin]:
         manager = EvictionManager(
             node=WatchedNode(figures=world, pressures=running.pressures),
             pods=world,
-            reclaim=Reclaim(containers=world.collect, images=world.collect),
+            reclaim=Reclaim(containers=world.collect, images=world.collect_images),
             settings=EvictionSettings(thresholds=thresholds, transition=300.0, max_grace=max_grace, waits=waits),
             report=EvictionReport(
                 recorder=running.record,
@@ -262,12 +268,27 @@ async def test_garbage_goes_before_pods_do(begin: Begin) -> None:
 
 async def test_garbage_on_another_disk_does_not_help(begin: Begin) -> None:
     # behaviours.md §15: "separate imagefs: imagefs both, nodefs nothing;"
-    world = World(disk_free=5 * GIB, garbage=20 * GIB, own_image_disk=True)
+    world = World(disk_free=5 * GIB, garbage=20 * GIB, layout=DiskLayout(layers_apart=True))
     world.run("web", 1)
     begin(world, DISK)
     await asyncio.sleep(1)
     assert world.names() == ["web"]
     assert world.garbage == 20 * GIB
+
+
+@pytest.mark.parametrize(
+    ("signal", "removed"), [(Signal.NODEFS, ["dead containers"]), (Signal.IMAGEFS, ["unused images"])]
+)
+async def test_where_images_have_a_disk_of_their_own_each_disk_gets_rid_of_its_own_garbage(
+    begin: Begin, signal: Signal, removed: list[str]
+) -> None:
+    # behaviours.md §15: "split: imagefs images, nodefs and containerfs dead containers."
+    world = World(disk_free=5 * GIB, layout=DiskLayout(images_apart=True))
+    world.run("web", 1)
+    begin(world, Threshold(signal=signal, amount="10%"))
+    await asyncio.sleep(1)
+    assert set(world.removed) == set(removed)
+    assert world.names() == ["web"]
 
 
 async def test_all_pods_above_their_own_limits_go_at_once(begin: Begin) -> None:

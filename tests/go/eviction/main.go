@@ -23,6 +23,7 @@ import (
 type Scenario struct {
 	Hard      map[string]string `json:"hard"`
 	Dedicated bool              `json:"dedicated"`
+	Split     bool              `json:"split"`
 	Pods      []*v1.Pod         `json:"pods"`
 	Summary   statsapi.Summary  `json:"summary"`
 	Limits    bool              `json:"limits"`
@@ -82,7 +83,7 @@ func (n *node) GetCPUAndMemoryStats(ctx context.Context) (*statsapi.Summary, err
 
 func (n *node) HasDedicatedImageFs(context.Context) (bool, error) { return n.scenario.Dedicated, nil }
 
-func (n *node) HasDedicatedContainerFs(context.Context) (bool, error) { return false, nil }
+func (n *node) HasDedicatedContainerFs(context.Context) (bool, error) { return n.scenario.Split, nil }
 
 func (n *node) DeleteUnusedImages(context.Context) error { return nil }
 

@@ -22,6 +22,7 @@ from glasslet.eviction.reading import Reading
 from glasslet.eviction.signals import Observation, Signal, observe
 from glasslet.eviction.thresholds import Threshold
 from glasslet.eviction.trends import Trends
+from glasslet.stats.disks.storage import DiskLayout
 from tests.builders.eviction import GIB, MIB, TAKEN, running, summary, wanting
 
 HARD = Threshold(signal=Signal.MEMORY, amount="512Mi")
@@ -87,7 +88,7 @@ def test_each_pod_says_what_put_it_behind_the_one_before() -> None:
             EvictionCandidate(pod=wanting("starting", priority=9)),
         ],
         Signal.MEMORY,
-        own_image_disk=False,
+        DiskLayout(),
     )
     found = {one.pod.removeprefix("default/"): one.stays or one.behind for one in explain_order(ranked, Signal.MEMORY)}
     assert found == {
@@ -112,7 +113,7 @@ def test_every_place_has_a_reason_that_holds(signal: Signal, pods: list[tuple[in
         owner = wanting(f"p{number}", memory=str(request or ""), storage=str(request or ""), priority=priority)
         use_of = running(owner, memory=use, layer=use, processes=use)
         candidates.append(use_of if known else EvictionCandidate(pod=owner))
-    ranked = rank(candidates, signal, own_image_disk=False)
+    ranked = rank(candidates, signal, DiskLayout())
     told = list(explain_order(ranked, signal))
     for (before, one), (_, answer) in zip(pairwise(ranked), pairwise(told), strict=True):
         match answer.behind:

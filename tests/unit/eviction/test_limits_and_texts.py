@@ -10,11 +10,12 @@ from glasslet.eviction.local_limits import limit_exceeded
 from glasslet.eviction.ranking import EvictionCandidate, rank
 from glasslet.eviction.signals import Observation, Signal
 from glasslet.eviction.thresholds import Threshold
+from glasslet.stats.disks.storage import DiskLayout
 from tests.builders.eviction import GIB, MIB, empty_dir, running, using, wanting
 
 
-def exceeded(pod: Pod, *, own_image_disk: bool = False, **use: object) -> tuple[str, str]:
-    found = limit_exceeded(pod, using(pod, **use), own_image_disk=own_image_disk)  # type: ignore[arg-type]
+def exceeded(pod: Pod, *, layers_apart: bool = False, **use: object) -> tuple[str, str]:
+    found = limit_exceeded(pod, using(pod, **use), layers_apart=layers_apart)  # type: ignore[arg-type]
     return (found.signal, found.message) if found is not None else ("", "")
 
 
@@ -48,14 +49,14 @@ def test_a_container_above_its_own_limit() -> None:
         'Container main exceeded its local ephemeral storage limit "10Mi". ',
     )
     # behaviours.md §15: "(writable layer only without separate imagefs)."
-    assert exceeded(pod, own_image_disk=True, layer=8 * MIB, logs=4 * MIB) == ("", "")
+    assert exceeded(pod, layers_apart=True, layer=8 * MIB, logs=4 * MIB) == ("", "")
 
 
 def test_the_message_names_threshold_and_offenders() -> None:
     # behaviours.md §15: "Message parts: `The node was low on resource: <r>. `, `Threshold quantity: <q>, available:
     # <q>. `, per container `Container <c> was using <q>, request is <q>, has larger consumption of <r>. `"
     # behaviours.md §15: "Event annotations: offending_containers, offending_containers_usage, starved_resource."
-    (one,) = rank([running(wanting("hog", memory="64Mi"), memory=128 * MIB)], Signal.MEMORY, own_image_disk=False)
+    (one,) = rank([running(wanting("hog", memory="64Mi"), memory=128 * MIB)], Signal.MEMORY, DiskLayout())
     seen = Observation(signal=Signal.MEMORY, available=90 * MIB, capacity=8 * GIB)
     text = eviction_text(one, Threshold(signal=Signal.MEMORY, amount="100Mi"), seen)
     assert text.message == (
@@ -70,7 +71,7 @@ def test_the_message_names_threshold_and_offenders() -> None:
 
 
 def test_inodes_and_process_ids_name_no_container_and_count_in_thousands() -> None:
-    (one,) = rank([running(wanting("forks"), processes=900)], Signal.PIDS, own_image_disk=False)
+    (one,) = rank([running(wanting("forks"), processes=900)], Signal.PIDS, DiskLayout())
     seen = Observation(signal=Signal.PIDS, available=65000, capacity=131072)
     text = eviction_text(one, Threshold(signal=Signal.PIDS, amount="50%"), seen)
     assert text.message == "The node was low on resource: pids. Threshold quantity: 64Ki, available: 65k. "
@@ -78,6 +79,6 @@ def test_inodes_and_process_ids_name_no_container_and_count_in_thousands() -> No
 
 
 def test_a_pod_without_figures_has_no_annotations() -> None:
-    (one,) = rank([EvictionCandidate(pod=wanting("waiting"))], Signal.NODEFS, own_image_disk=False)
+    (one,) = rank([EvictionCandidate(pod=wanting("waiting"))], Signal.NODEFS, DiskLayout())
     text = eviction_text(one, Threshold(signal=Signal.NODEFS, amount="1Gi"), None)
     assert (text.message, text.annotations) == ("The node was low on resource: ephemeral-storage. ", {})

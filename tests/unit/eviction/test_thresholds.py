@@ -49,8 +49,8 @@ def test_writable_layers_have_the_thresholds_of_the_disk_that_they_are_on() -> N
     given = thresholds(
         eviction_hard={"nodefs.available": "10%", "imagefs.available": "15%", "containerfs.available": "50%"}
     )
-    for own_image_disk, amount in ((False, "10%"), (True, "15%")):
-        found = with_container_disk(given, own_image_disk=own_image_disk)
+    for layers_apart, amount in ((False, "10%"), (True, "15%")):
+        found = with_container_disk(given, layers_apart=layers_apart)
         assert [one.amount for one in found if one.signal is Signal.CONTAINERFS] == [amount]
 
 

@@ -7,6 +7,7 @@ from glasslet.eviction.signals import Signal, observe
 from glasslet.eviction.thresholds import Threshold, with_container_disk
 from glasslet.eviction.trends import Trends
 from glasslet.glass.page.pressure import pressure_of
+from glasslet.stats.disks.storage import DiskLayout
 from tests.builders.eviction import GIB, disk, summary
 
 THRESHOLDS = (
@@ -16,21 +17,21 @@ THRESHOLDS = (
 )
 
 
-def lines(*, own_image_disk: bool) -> dict[str, float | None]:
+def lines(layout: DiskLayout) -> dict[str, float | None]:
     seen = observe(
-        summary(fs=disk(capacity=100 * GIB), image_fs=disk(capacity=200 * GIB if own_image_disk else 100 * GIB))
+        summary(fs=disk(capacity=100 * GIB), image_fs=disk(capacity=100 * GIB if layout == DiskLayout() else 200 * GIB))
     )
     reading = Reading(
         taken=0.0,
-        thresholds=with_container_disk(THRESHOLDS, own_image_disk=own_image_disk),
+        thresholds=with_container_disk(THRESHOLDS, layers_apart=layout.layers_apart),
         observations=seen,
-        own_image_disk=own_image_disk,
+        layout=layout,
     )
     return {row.resource: row.line and round(row.line / GIB) for row in pressure_of(reading, Trends()).rows}
 
 
 def test_one_disk_has_the_highest_of_its_lines() -> None:
-    assert lines(own_image_disk=False) == {
+    assert lines(DiskLayout()) == {
         "memory": 1,
         "memory of all pods": None,
         "disk of the node": 15,
@@ -40,7 +41,12 @@ def test_one_disk_has_the_highest_of_its_lines() -> None:
 
 
 def test_a_disk_of_images_has_a_row_and_a_line_of_its_own() -> None:
-    found = lines(own_image_disk=True)
+    found = lines(DiskLayout(layers_apart=True))
+    assert (found["disk of the node"], found["disk of images"]) == (10, 30)
+
+
+def test_where_only_images_are_apart_the_lines_of_layers_count_for_the_node() -> None:
+    found = lines(DiskLayout(images_apart=True))
     assert (found["disk of the node"], found["disk of images"]) == (10, 30)
 
 

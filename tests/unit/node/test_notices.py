@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from glasslet.node.notices import resolver_notice, swap_notice
+from glasslet.node.notices import image_disk_notice, resolver_notice, swap_notice
+from glasslet.runtime.model import FilesystemUsage, RuntimeDisks
+from tests.fakes.inline_threads import InlineThreads
 
 
 # behaviours.md §16: "with swap on and no such support: node event PossibleMemoryBackedVolumesOnDisk at start."
@@ -50,3 +52,20 @@ def test_a_resolver_file_that_cannot_be_read_is_an_event_of_the_node(tmp_path: P
         "CheckLimitsForResolvConf",
         f"open {tmp_path / 'none'}: No such file or directory",
     )
+
+
+@pytest.mark.parametrize("kind", ["image", "container"])
+async def test_a_disk_of_the_runtime_without_capacity_is_told(kind: str) -> None:
+    """A file system such as /proc has no blocks."""
+    usage = {
+        name: FilesystemUsage(mountpoint="/proc" if name == kind else "/", used_bytes=0, inodes_used=0)
+        for name in ("image", "container")
+    }
+
+    class Images:
+        async def disks(self) -> RuntimeDisks:
+            return RuntimeDisks(images=(usage["image"],), containers=(usage["container"],))
+
+    notice = await image_disk_notice(Images(), InlineThreads())
+    assert notice is not None
+    assert (notice.reason, notice.message) == ("InvalidDiskCapacity", f"invalid capacity 0 on {kind} filesystem")

@@ -11,14 +11,10 @@ from glasslet.eviction.services import NodeFigures
 from glasslet.eviction.signals import Signal
 from glasslet.eviction.thresholds import Threshold
 from glasslet.eviction.trends import Trends
+from glasslet.stats.disks.storage import DiskLayout
 from glasslet.stats.pages.summary import StatsUnavailable
 
 _AGE_SECONDS = 10.0
-_ON_THE_NODES_DISK = {
-    Signal.NODEFS: (Signal.NODEFS, Signal.IMAGEFS, Signal.CONTAINERFS),
-    Signal.NODEFS_INODES: (Signal.NODEFS_INODES, Signal.IMAGEFS_INODES, Signal.CONTAINERFS_INODES),
-}
-"""Signals of a node with one disk: the highest line counts."""
 _ROWS = {
     Signal.MEMORY: ("memory", "bytes"),
     Signal.ALLOCATABLE_MEMORY: ("memory of all pods", "bytes"),
@@ -60,13 +56,25 @@ def pressure_of(reading: Reading, trends: Trends) -> PressureAnswer:
     return PressureAnswer(rows=tuple(_rows(reading, trends)))
 
 
+def _same_disk(signal: Signal, layout: DiskLayout) -> tuple[Signal, ...]:
+    """The signals that are about the same file system: the highest of their lines counts."""
+    if layout.layers_apart or signal not in (Signal.NODEFS, Signal.NODEFS_INODES):
+        return (signal,)
+    inodes = signal is Signal.NODEFS_INODES
+    layers = Signal.CONTAINERFS_INODES if inodes else Signal.CONTAINERFS
+    if layout.images_apart:
+        return signal, layers
+    return signal, layers, Signal.IMAGEFS_INODES if inodes else Signal.IMAGEFS
+
+
 def _rows(reading: Reading, trends: Trends) -> Iterator[PressureRow]:
+    layout = reading.layout
     for signal, (resource, unit) in _ROWS.items():
         seen = reading.observations.get(signal)
         of_images = signal in (Signal.IMAGEFS, Signal.IMAGEFS_INODES)
-        if seen is None or not seen.capacity or (of_images and not reading.own_image_disk):
+        if seen is None or not seen.capacity or (of_images and not (layout.layers_apart or layout.images_apart)):
             continue
-        signals = (signal,) if reading.own_image_disk else _ON_THE_NODES_DISK.get(signal, (signal,))
+        signals = _same_disk(signal, layout)
         thresholds = [one for one in reading.thresholds if one.signal in signals]
         lines = [one.line(seen.capacity).value() for one in thresholds]
         per_minute = trends.per_minute(signal, now=reading.taken, available=seen.available)

@@ -60,6 +60,14 @@ class PodFilesTaken(Struct, frozen=True, kw_only=True):
     etc_hosts: Taken | None = None
 
 
+class DiskLayout(Struct, frozen=True, kw_only=True):
+    """How a node's files are spread over file systems. `layers_apart`: writable layers are on another one than the
+    agent's root directory; `images_apart`: images are on another one than writable layers (CRI-O)."""
+
+    layers_apart: bool = False
+    images_apart: bool = False
+
+
 class StorageFigures(Struct, frozen=True, kw_only=True):
     """None or absent where it could not be read. `filesystems`: by mount point, of images and writable layers;
     `containers`: of writable layers, None where they are on the file system of images."""
@@ -75,6 +83,15 @@ class StorageFigures(Struct, frozen=True, kw_only=True):
     def layers(self) -> FilesystemUsage | None:
         """The file system of writable layers."""
         return self.containers or self.images
+
+    @property
+    def layout(self) -> DiskLayout:
+        """Which of the file systems are the same one. What is not known counts as on the node's own."""
+        layers = self.filesystems.get(self.layers.mountpoint) if self.layers is not None else None
+        return DiskLayout(
+            layers_apart=self.root is not None and layers is not None and self.root.device != layers.device,
+            images_apart=self.containers is not None,
+        )
 
 
 class Storage:
