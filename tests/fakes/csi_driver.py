@@ -71,18 +71,18 @@ class FakeCSIDriver:
         self.folder.mkdir(parents=True, exist_ok=True)
         services = {"csi.v1.Identity": self._identity(), "csi.v1.Node": self._node()}
         if self.controller is not None:
-            services["csi.v1.Controller"] = self.controller.services(_unary)
-        self._server = await _serve(self.socket, services)
+            services["csi.v1.Controller"] = self.controller.services(unary)
+        self._server = await listening(self.socket, services)
 
     async def register(self, path: str = "") -> None:
         """The registrar appears, at another path if one is given."""
         self.registry.mkdir(parents=True, exist_ok=True)
         services = {
-            "GetInfo": _unary(registration.InfoRequest, self._get_info),
-            "NotifyRegistrationStatus": _unary(registration.RegistrationStatus, self._notify),
+            "GetInfo": unary(registration.InfoRequest, self._get_info),
+            "NotifyRegistrationStatus": unary(registration.RegistrationStatus, self._notify),
         }
         where = self.registry / (path or f"{self.name}-reg.sock")
-        self._registrar = await _serve(where, {"pluginregistration.Registration": services})
+        self._registrar = await listening(where, {"pluginregistration.Registration": services})
 
     async def unregister(self) -> None:
         """The registrar is gone, with its socket."""
@@ -109,9 +109,9 @@ class FakeCSIDriver:
 
     def _identity(self) -> dict[str, grpc.RpcMethodHandler]:
         return {
-            "GetPluginInfo": _unary(messages.GetPluginInfoRequest, self._plugin_info),
-            "GetPluginCapabilities": _unary(messages.GetPluginCapabilitiesRequest, self._plugin_capabilities),
-            "Probe": _unary(messages.ProbeRequest, self._probe),
+            "GetPluginInfo": unary(messages.GetPluginInfoRequest, self._plugin_info),
+            "GetPluginCapabilities": unary(messages.GetPluginCapabilitiesRequest, self._plugin_capabilities),
+            "Probe": unary(messages.ProbeRequest, self._probe),
         }
 
     def _node(self) -> dict[str, grpc.RpcMethodHandler]:
@@ -126,7 +126,7 @@ class FakeCSIDriver:
             messages.NodeGetVolumeStatsRequest: self._stats,
         }
         return {
-            kind.__name__.removesuffix("Request"): _unary(kind, self._scripted(kind.__name__, answer))
+            kind.__name__.removesuffix("Request"): unary(kind, self._scripted(kind.__name__, answer))
             for kind, answer in served.items()
         }
 
@@ -251,7 +251,8 @@ class FakeCSIDriver:
             self._mounts.unmount(path)
 
 
-def _unary(request: Any, answer: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+def unary(request: Any, answer: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    """The handler of a method."""
     return grpc.unary_unary_rpc_method_handler(
         answer,
         request_deserializer=request.FromString,
@@ -259,7 +260,8 @@ def _unary(request: Any, answer: Callable[[Any, Any], Awaitable[Any]]) -> Any:
     )
 
 
-async def _serve(path: Path, services: dict[str, dict[str, grpc.RpcMethodHandler]]) -> grpc.aio.Server:
+async def listening(path: Path, services: dict[str, dict[str, grpc.RpcMethodHandler]]) -> grpc.aio.Server:
+    """A server of these services, by name and method, at a socket."""
     server = grpc.aio.server()
     server.add_generic_rpc_handlers(
         tuple(grpc.method_handlers_generic_handler(name, handlers) for name, handlers in services.items())
