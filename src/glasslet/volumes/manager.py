@@ -27,6 +27,7 @@ from glasslet.host.mounts.table import resolved
 from glasslet.host.threads import HERE, HostCallStuck, ThreadPlace, Threads
 from glasslet.volumes.attachment import NotAttached
 from glasslet.volumes.claims import ClaimProblem, volume_group
+from glasslet.volumes.csi.migration import is_migrated, migrated
 from glasslet.volumes.errors import VolumeNotReady
 from glasslet.volumes.plugin import (
     REMOTE,
@@ -130,7 +131,7 @@ class VolumeManager:
 
     def _follows(self, uid: str, volume: Volume) -> bool:
         kind = volume_type(volume)
-        if kind in CLAIMED:
+        if kind in CLAIMED or is_migrated(kind):
             # After a restart it is not known what is behind a claim: that is looked up once.
             kind = self._kinds.get(uid, {}).get(volume.name, CSI)
         return kind in REFRESHED or kind == CSI
@@ -237,6 +238,8 @@ class VolumeManager:
             return f'MountVolume.SetUp failed for volume "{name}" : {words(error)}'
 
     async def _mount(self, request: VolumeRequest) -> MountedVolume:
+        if CSI in self._plugins:
+            request = migrated(request)
         persistent = request.persistent
         kind = volume_type(request.volume) if persistent is None else source_of(persistent)
         plugin = self._plugins.get(kind)

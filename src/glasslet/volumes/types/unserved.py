@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from glasslet.volumes.csi.migration import DRIVERS
 from glasslet.volumes.plugin import VolumeProblem, VolumeRequest
 from glasslet.volumes.sources import CSI
-
-SUCCESSORS = {
-    "awsElasticBlockStore": "ebs.csi.aws.com",
-    "azureDisk": "disk.csi.azure.com",
-    "azureFile": "file.csi.azure.com",
-    "cinder": "cinder.csi.openstack.org",
-    "gcePersistentDisk": "pd.csi.storage.gke.io",
-    "portworxVolume": "pxd.portworx.com",
-    "vsphereVolume": "csi.vsphere.vmware.com",
-}
-"""Types that left the tree: the CSI driver that each is translated to (CSI migration)."""
 
 _GONE = frozenset(
     {
@@ -39,9 +29,9 @@ def unserved(kind: str, request: VolumeRequest, served: Iterable[str]) -> Volume
     """The problem of a volume whose type has no plugin."""
     if kind == CSI:
         return _no_driver(_driver(request), request, "")
-    if kind in SUCCESSORS:
+    if kind in DRIVERS:
         moved = f" ({kind} has no in-tree plugin since its migration to CSI)"
-        return _no_driver(SUCCESSORS[kind], request, moved)
+        return _no_driver(DRIVERS[kind], request, moved)
     text = "no volume plugin matched"
     if kind in _GONE:
         text = f"{text} ({kind} was removed from Kubernetes)"

@@ -6,8 +6,9 @@ import pytest
 
 from glasslet.api.codec import convert
 from glasslet.api.volume import Volume
+from glasslet.volumes.csi.migration import DRIVERS
 from glasslet.volumes.plugin import VolumeRequest
-from glasslet.volumes.types.unserved import SUCCESSORS, unserved
+from glasslet.volumes.types.unserved import unserved
 from tests.builders.podspec import pod_of
 
 REMOVED = ("cephfs", "flocker", "glusterfs", "photonPersistentDisk", "quobyte", "rbd", "scaleIO", "storageos")
@@ -20,11 +21,11 @@ def said_of(kind: str, source: dict[str, str] | None = None) -> tuple[str, str]:
     return problem.step, str(problem)
 
 
-@pytest.mark.parametrize("kind", SUCCESSORS)
+@pytest.mark.parametrize("kind", DRIVERS)
 def test_a_type_that_moved_to_csi_names_its_driver(kind: str) -> None:
     step, text = said_of(kind)
     assert step == "MountDevice"
-    assert f"driver name {SUCCESSORS[kind]} not found in the list of registered CSI drivers" in text
+    assert f"driver name {DRIVERS[kind]} not found in the list of registered CSI drivers" in text
 
 
 @pytest.mark.parametrize("kind", REMOVED)
