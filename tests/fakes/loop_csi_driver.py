@@ -250,10 +250,8 @@ class LoopDriver:
         needed(volume_id=volume, staging_target_path=path)
         self._unmount(path)
         if device := await self._loop_of(volume):
+            # The kernel lets it go with the last mount of it, which another mount namespace may have.
             await run("losetup", "-d", device)
-            # The kernel lets it go a moment later.
-            while await self._loop_of(volume):
-                await asyncio.sleep(_STEP)
         return messages.NodeUnstageVolumeResponse()
 
     async def node_publish_volume(self, request: Any) -> Any:
