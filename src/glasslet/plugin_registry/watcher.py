@@ -59,6 +59,8 @@ class _Registrant:
         self.identity = identity
         self.earlier = earlier
         self.removed = asyncio.Event()
+        self.again = asyncio.Event()
+        """Ends a pause: the socket was removed, or another plugin left, which may have had the name."""
         self.ended = asyncio.Event()
         self.registered = False
 
@@ -109,6 +111,7 @@ class PluginRegistry:
             if found.get(path) != registrant.identity:
                 gone[path] = self._registrants.pop(path)
                 registrant.removed.set()
+                registrant.again.set()
         for path, identity in found.items():
             if path not in self._registrants:
                 self._registrants[path] = registrant = _Registrant(path, identity, gone.get(path))
@@ -144,6 +147,8 @@ class PluginRegistry:
             await registrant.removed.wait()
             await self._handlers[info.type].deregister(info.name, info.endpoint)
             logger.info("plugin removed", extra={"socket": registrant.path, "plugin": info.name})
+            for other in self._registrants.values():
+                other.again.set()
         trouble.over()
 
     async def _register(self, path: str) -> PluginInfo:
@@ -173,9 +178,10 @@ class PluginRegistry:
         try:
             with self._recorder.wait(WaitKind.BACK_OFF, on=f"plugin at {registrant.path}"):
                 async with asyncio.timeout(seconds):
-                    await registrant.removed.wait()
+                    await registrant.again.wait()
         except TimeoutError:
             return
+        registrant.again.clear()
 
 
 def sockets_below(folder: str) -> tuple[dict[str, tuple[int, int]], list[str]]:

@@ -180,3 +180,20 @@ async def test_a_second_socket_of_a_name_must_offer_a_higher_version(tmp_path: P
         await world.until(lambda: second.told[-1] == (True, ""))
         assert world.drivers.get("d.example").endpoint == str(second.socket)
         await second.stop()
+
+
+async def test_a_driver_that_waits_for_its_older_self_registers_as_soon_as_that_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "_FIRST_PAUSE", 3600.0)
+    async with csi_world(tmp_path) as world, driver_in(world) as older:
+        newer = FakeCSIDriver(tmp_path / "newer" / "plugins")
+        newer.registry = older.registry
+        await newer.serve()
+        await newer.register("newer.sock")
+        await world.until(lambda: newer.told)
+        assert newer.told[0][0] is False
+        (older.registry / "d.example-reg.sock").unlink()
+        await world.until(lambda: newer.told[-1] == (True, ""))
+        assert world.drivers.get("d.example").endpoint == str(newer.socket)
+        await newer.stop()

@@ -28,7 +28,7 @@ from tests.component.csi_world import (
     put_volume,
 )
 from tests.fakes.api_server import FakeAPIServer
-from tests.fakes.csi_driver import STAGE, Capability
+from tests.fakes.csi_driver import STAGE, Capability, FakeCSIDriver
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -619,3 +619,28 @@ async def test_an_agent_killed_during_any_call_leaves_what_the_next_one_undoes(
         if not block and method in ALL[3:]:
             assert (tmp_path / "plugins/d.example/data/h-pv1/precious").read_text() == "kept"
         await driver.stop()
+
+
+async def test_a_driver_that_comes_back_under_another_socket_undoes_what_its_older_self_did(
+    tmp_path: Path, server: FakeAPIServer
+) -> None:
+    async with csi_world(tmp_path, server) as world:
+        async with driver_in(world) as older:
+            path = await world.prepare(claim_pod())
+            Path(path, "precious").write_text("kept")
+            data = older.folder / "data"
+        await world.until(lambda: not world.drivers.all())
+        with pytest.raises(VolumeNotReady, match="not found in the list"):
+            await world.tear_down(claim_pod())
+        assert world.mounted()
+        assert Path(path, "precious").read_text() == "kept"
+        newer = FakeCSIDriver(tmp_path / "newer", mounts=Mounts())
+        newer.registry = older.registry
+        await newer.serve()
+        await newer.register("newer.sock")
+        await world.until(lambda: newer.told)
+        await world.tear_down(claim_pod())
+        assert newer.calls == ["NodeGetInfo", "NodeUnpublishVolume", "NodeUnstageVolume"]
+        assert world.mounted() == []
+        assert (data / "h-pv1" / "precious").read_text() == "kept"
+        await newer.stop()
