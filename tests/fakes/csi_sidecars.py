@@ -42,9 +42,14 @@ def folder_of_programs() -> Path:
     return cache / f"csi-sidecars-{hashlib.sha256(SOURCES.read_bytes()).hexdigest()[:12]}"
 
 
+def snapshot_definitions() -> Path:
+    """The folder of the CustomResourceDefinitions of snapshots."""
+    return folder_of_programs() / "crd"
+
+
 def build() -> None:
     """Makes the programs where they are not there yet."""
-    if not all((folder_of_programs() / name).exists() for name in ARGUMENTS):
+    if not all((folder_of_programs() / name).exists() for name in (*ARGUMENTS, "crd")):
         if shutil.which("go") is None:
             pytest.fail(f"{folder_of_programs()} is not built and Go is not installed")
         subprocess.run([str(SOURCES), str(folder_of_programs())], check=True, stdout=subprocess.DEVNULL)
