@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.conformance import proxy, suite
 from tests.conformance.isolation import Host, remove
 from tests.conformance.options import Options, parse
-from tests.fakes import containerd, control_plane
+from tests.fakes import containerd, control_plane, csi_sidecars
 
 
 def main() -> int:
@@ -23,7 +23,9 @@ def main() -> int:
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     control_plane.build()
-    suite.build()
+    suite.build(storage=options.storage)
+    if options.storage:
+        csi_sidecars.build()
     folder = Path(tempfile.mkdtemp(prefix="glc-"))
     try:
         return _run(folder, options)

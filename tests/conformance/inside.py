@@ -13,6 +13,7 @@ from tests.conformance.isolation import furnish
 from tests.conformance.node import running_node
 from tests.conformance.options import Options
 from tests.conformance.report import summary
+from tests.fakes import csi_sidecars
 from tests.fakes.containerd import REPOSITORY
 from tests.fakes.control_plane import BINARY
 
@@ -33,7 +34,7 @@ def main(folder: Path) -> int:
         print(error, file=sys.stderr)
         found = None
     finally:
-        for log in (folder / "kubelet.log", folder / "ctd" / "containerd.log"):
+        for log in (folder / "kubelet.log", folder / "ctd" / "containerd.log", *(folder / "storage").glob("*.log")):
             if options.out and log.exists():
                 shutil.copy(log, results)
     if not found:
@@ -45,7 +46,14 @@ def main(folder: Path) -> int:
 
 def _programs() -> tuple[Path, ...]:
     """Where the programs of a run are."""
-    return REPOSITORY, Path(sys.prefix), Path(sys.base_prefix), suite.PROGRAMS, BINARY.parent
+    return (
+        REPOSITORY,
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        suite.PROGRAMS,
+        BINARY.parent,
+        csi_sidecars.folder_of_programs(),
+    )
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from tests.conformance.image_mirror import ImageMirror
 from tests.conformance.isolation import NODE_IP, in_cgroup
 from tests.conformance.options import Options
 from tests.conformance.runtime import NodeContainerd
+from tests.conformance.storage import running_driver
 from tests.fakes.control_plane import ControlPlane
 
 NODE = "conformance-node"
@@ -52,6 +53,7 @@ class Node:
     endpoint: str
     work: Path
     drop_ins: Path
+    kubeconfig: str
 
 
 @contextlib.contextmanager
@@ -83,12 +85,15 @@ def running_node(folder: Path, options: Options, sandbox_image: str, environment
             agent = subprocess.Popen(_command(folder, options, plane), stdout=log, stderr=log, cwd=work)
         stack.callback(agent.kill)
         _wait_until_ready(agent, plane, folder / "kubelet.log")
+        if options.storage:
+            stack.enter_context(running_driver(plane, folder, work))
         yield Node(
             server=plane.answer["server"],
             token=token,
             endpoint=runtime.endpoint,
             work=work,
             drop_ins=folder / "kubelet.conf.d",
+            kubeconfig=plane.kubeconfig,
         )
 
 
@@ -111,7 +116,8 @@ def _write_work(folder: Path, runtime: NodeContainerd) -> Path:
 
 def _command(folder: Path, options: Options, plane: ControlPlane) -> list[str]:
     return [
-        *(sys.executable, "-m", "glasslet.kubelet", "--config", str(folder / "work" / "kubelet-config")),
+        *((options.kubelet,) if options.kubelet else (sys.executable, "-m", "glasslet.kubelet")),
+        *("--config", str(folder / "work" / "kubelet-config")),
         *("--config-dir", str(folder / "kubelet.conf.d"), "--kubeconfig", plane.node_kubeconfig),
         *("--hostname-override", NODE, "--node-ip", NODE_IP, "--runtime-cgroups", "/runtime"),
         *("--v", str(options.verbosity)),

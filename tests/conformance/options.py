@@ -13,10 +13,14 @@ from typing import Any
 FILTER = "(NodeConformance || Conformance) && !(Serial || Slow || Disruptive || Flaky)"
 
 
+STORAGE_FILTER = "!(Serial || Slow || Disruptive || Flaky)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """`focus` and `skip`: regular expressions on names, any of which may match. `images`: archives to import instead of
-    pulling. `out`: a folder that keeps the logs and reports. `timeout`: of the whole suite, as Go writes it (`2h`)."""
+    pulling. `out`: a folder that keeps the logs and reports. `timeout`: of the whole suite, as Go writes it (`2h`).
+    `storage`: the cluster's storage suite instead of the node suite; `kubelet`: a program instead of the agent."""
 
     label_filter: str = FILTER
     focus: tuple[str, ...] = ()
@@ -26,6 +30,8 @@ class Options:
     images: tuple[str, ...] = ()
     out: str = ""
     verbosity: int = 2
+    storage: bool = False
+    kubelet: str = ""
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -47,8 +53,12 @@ def parse(arguments: Sequence[str]) -> Options:
     )
     parser.add_argument("--focus", action="append", default=[], metavar="REGEXP", help="only tests with such a name")
     parser.add_argument("--skip", action="append", default=[], metavar="REGEXP", help="no tests with such a name")
-    parser.add_argument("--label-filter", default=FILTER, metavar="EXPR", help="Ginkgo's; default: %(default)s")
+    parser.add_argument(
+        "--label-filter", metavar="EXPR", help=f"Ginkgo's; default: {FILTER}; --storage: {STORAGE_FILTER}"
+    )
     default_procs = 2 * (os.cpu_count() or 1)
+    parser.add_argument("--storage", action="store_true", help="run the cluster suite's tests of a CSI driver instead")
+    parser.add_argument("--kubelet", type=Path, metavar="PROGRAM", help="run it instead of the agent, to compare")
     parser.add_argument("--procs", type=int, default=default_procs, help="tests at once; default: %(default)s")
     parser.add_argument("--timeout", default="2h", help="for the whole suite; default: %(default)s")
     parser.add_argument("--images", type=Path, metavar="DIR", help="import DIR/*.tar instead of pulling images")
@@ -63,7 +73,7 @@ def parse(arguments: Sequence[str]) -> Options:
         if not images:
             parser.error(f"--images {given.images}: no *.tar in that folder")
     return Options(
-        label_filter=given.label_filter,
+        label_filter=given.label_filter or (STORAGE_FILTER if given.storage else FILTER),
         focus=tuple(given.focus),
         skip=tuple(given.skip),
         procs=given.procs,
@@ -71,4 +81,6 @@ def parse(arguments: Sequence[str]) -> Options:
         images=images,
         out=str(given.out.resolve()) if given.out else "",
         verbosity=given.verbosity,
+        storage=given.storage,
+        kubelet=str(given.kubelet.resolve()) if given.kubelet else "",
     )

@@ -3,5 +3,6 @@ package conformance
 
 import (
 	_ "github.com/onsi/ginkgo/v2/ginkgo/command"
+	_ "k8s.io/kubernetes/test/e2e"
 	_ "k8s.io/kubernetes/test/e2e_node"
 )

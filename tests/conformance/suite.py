@@ -16,11 +16,13 @@ SOURCES = Path(__file__).resolve().parent
 PROGRAMS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "glasslet" / f"conformance-{VERSION}"
 
 
-def build() -> None:
+def build(*, storage: bool) -> None:
     """Makes the programs where they are not there yet, or older than go.sum. Raises CalledProcessError."""
-    suite = PROGRAMS / "e2e_node.test"
-    if not suite.exists() or suite.stat().st_mtime < (SOURCES / "go.sum").stat().st_mtime:
-        subprocess.run([str(SOURCES / "build"), str(PROGRAMS)], check=True, stdout=subprocess.DEVNULL)
+    newest = (SOURCES / "go.sum").stat().st_mtime
+    for name in ("e2e_node", *(("e2e",) if storage else ())):
+        suite = PROGRAMS / f"{name}.test"
+        if not suite.exists() or suite.stat().st_mtime < newest:
+            subprocess.run([str(SOURCES / "build"), str(PROGRAMS), name], check=True, stdout=subprocess.DEVNULL)
 
 
 def sandbox_image() -> str:
@@ -35,10 +37,18 @@ def run(node: Node, options: Options, results: Path) -> list[Row] | None:
     """Prints a line per test as it ends; all of them in the end, None when the suite ended without a report.
     `results` gets suite.log, ginkgo/report.json and junit_01.xml."""
     results.mkdir(parents=True, exist_ok=True)
-    program = node.work / "e2e_node.test"
-    program.symlink_to(PROGRAMS / "e2e_node.test")
+    name = "e2e" if options.storage else "e2e_node"
+    (node.work / f"{name}.test").symlink_to(PROGRAMS / f"{name}.test")
+    own = _storage_arguments(node) if options.storage else _node_arguments(node)
     process = subprocess.Popen(
-        _command(node, options, results),
+        [
+            *(str(PROGRAMS / "ginkgo"), f"--procs={options.procs}", f"--timeout={options.timeout}"),
+            *(f"--label-filter={options.label_filter}", "--no-color", "--keep-going", "-v"),
+            *(f"--focus={one}" for one in options.focus or (("External.Storage",) if options.storage else ())),
+            *(f"--skip={one}" for one in options.skip),
+            *(f"./{name}.test", "--", *own, f"--report-dir={results}"),
+            *("--report-complete-ginkgo", "--report-complete-junit"),
+        ],
         cwd=node.work,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -57,15 +67,17 @@ def run(node: Node, options: Options, results: Path) -> list[Row] | None:
     return rows(json.loads(report.read_text())) if report.exists() else None
 
 
-def _command(node: Node, options: Options, results: Path) -> list[str]:
-    return [
-        *(str(PROGRAMS / "ginkgo"), f"--procs={options.procs}", f"--timeout={options.timeout}"),
-        *(f"--label-filter={options.label_filter}", "--no-color", "--keep-going", "-v"),
-        *(f"--focus={one}" for one in options.focus),
-        *(f"--skip={one}" for one in options.skip),
-        *("./e2e_node.test", "--", "--start-services=false", f"--host={node.server}"),
-        *(f"--bearer-token={node.token}", "--prepull-images=false", "--dns-domain=cluster.local"),
+def _node_arguments(node: Node) -> tuple[str, ...]:
+    return (
+        *("--start-services=false", f"--host={node.server}", f"--bearer-token={node.token}"),
+        *("--prepull-images=false", "--dns-domain=cluster.local"),
         *(f"--container-runtime-endpoint={node.endpoint}", f"--image-service-endpoint={node.endpoint}"),
-        *(f"--k8s-bin-dir={PROGRAMS}", f"--config-dir={node.drop_ins}", f"--report-dir={results}"),
-        *("--report-complete-ginkgo", "--report-complete-junit"),
-    ]
+        *(f"--k8s-bin-dir={PROGRAMS}", f"--config-dir={node.drop_ins}"),
+    )
+
+
+def _storage_arguments(node: Node) -> tuple[str, ...]:
+    return (
+        *(f"--kubeconfig={node.kubeconfig}", "--provider=skeleton", "--num-nodes=1", "--minStartupPods=0"),
+        *("--dns-domain=cluster.local", f"--storage.testdriver={node.work / 'driver.yaml'}"),
+    )
