@@ -35,6 +35,7 @@ from glasslet.volumes.csi.places import CSIPlaces, attachment_name
 from glasslet.volumes.csi.publication import NodePublication
 from glasslet.volumes.csi.publishing import Publishing
 from glasslet.volumes.csi.registration import TYPE, DriverRegistration
+from glasslet.volumes.csi.selinux import LabelledMounts
 from glasslet.volumes.csi.staging import Staging
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.inventory import VolumeInventory
@@ -50,7 +51,7 @@ NODE = "n1"
 class CSIWorld:
     """One run of the agent's CSI side. Another one on the same folder and server is the agent after a restart."""
 
-    def __init__(self, folder: Path, server: FakeAPIServer) -> None:
+    def __init__(self, folder: Path, server: FakeAPIServer, labels: LabelledMounts | None = None) -> None:
         self.folder = folder
         self.server = server
         self.record = Record()
@@ -89,6 +90,7 @@ class CSIWorld:
             publishing=Publishing(places=places, calls=self.calls, mounts=mounts, threads=threads, node=NODE),
             groups=GroupOwner(threads=threads, emit=self._emit),
             emit=self._emit,
+            labels=labels,
         )
         self.volumes = VolumeManager(
             root=root,
@@ -152,9 +154,11 @@ def api_server() -> FakeAPIServer:
 
 
 @asynccontextmanager
-async def csi_world(folder: Path, server: FakeAPIServer | None = None) -> AsyncIterator[CSIWorld]:
+async def csi_world(
+    folder: Path, server: FakeAPIServer | None = None, labels: LabelledMounts | None = None
+) -> AsyncIterator[CSIWorld]:
     """Runs it meanwhile."""
-    world = CSIWorld(folder, server or api_server())
+    world = CSIWorld(folder, server or api_server(), labels)
     services = {"registry": world.registry.run, "CSINode": world.publication.run, "drivers": world.objects.run}
     async with running(services):
         yield world

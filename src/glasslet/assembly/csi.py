@@ -20,6 +20,7 @@ from glasslet.volumes.csi.places import CSIPlaces
 from glasslet.volumes.csi.publication import NodePublication
 from glasslet.volumes.csi.publishing import Publishing
 from glasslet.volumes.csi.registration import TYPE, DriverRegistration
+from glasslet.volumes.csi.selinux import LabelledMounts
 from glasslet.volumes.csi.staging import Staging
 from glasslet.volumes.group_owner import GroupOwner
 from glasslet.volumes.plugin import MountCalls, VolumePlugin
@@ -110,6 +111,12 @@ def build_csi_volumes(
         publishing=Publishing(places=places, calls=csi.calls, mounts=mounts, threads=threads, node=node),
         groups=GroupOwner(threads=threads, emit=emit),
         emit=emit,
+        labels=LabelledMounts(
+            file=foundation.machine.selinux_file_label,
+            one_pod=foundation.loaded.gates.enabled("SELinuxMountReadWriteOncePod"),
+            all_modes=foundation.loaded.gates.enabled("SELinuxMount"),
+            by_policy=foundation.loaded.gates.enabled("SELinuxChangePolicy"),
+        ),
     )
     figures = DriverFigures(
         calls=csi.calls,

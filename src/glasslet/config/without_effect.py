@@ -54,9 +54,6 @@ KUBELET_GATES: Mapping[str, str] = {
     "PodReadyToStartContainersCondition": "the condition is reported, whatever the gate says",
     "ReloadKubeletServerCertificateFile": "certificate files are read again when they change, whatever the gate says",
     "ResourceHealthStatus": "health of devices is not part of a pod's status yet",
-    "SELinuxChangePolicy": "the runtime labels volumes",
-    "SELinuxMount": "the runtime labels volumes",
-    "SELinuxMountReadWriteOncePod": "the runtime labels volumes",
 }
 """Feature gates that the Go kubelet acts upon; those of other components change nothing in either."""
 

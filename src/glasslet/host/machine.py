@@ -35,6 +35,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     cgroup_v2: bool = False
     swap_controller: bool = False
     selinux: bool = False
+    selinux_file_label: str = ""
+    """That of containers' files, "" where SELinux is off or says nothing of containers."""
     masked_paths: tuple[str, ...] = ()
     """Existing CPU thermal throttle directories, to be hidden from containers."""
 
@@ -56,8 +58,20 @@ def read_machine(root: str = "") -> Machine:
         cgroup_v2=cgroup_v2,
         swap_controller=limits_swap(root, unified=cgroup_v2),
         selinux=os.path.exists(f"{root}/sys/fs/selinux/enforce"),
+        selinux_file_label=_selinux_file_label(root),
         masked_paths=_thermal_throttles(root),
     )
+
+
+def _selinux_file_label(root: str) -> str:
+    """From the policy's `lxc_contexts`, as container runtimes find it."""
+    if not os.path.exists(f"{root}/sys/fs/selinux/enforce"):
+        return ""
+    policy = re.search(r"^SELINUXTYPE=(\w+)", _text(f"{root}/etc/selinux/config"), re.MULTILINE)
+    name = policy[1] if policy is not None else "targeted"
+    contexts = _text(f"{root}/etc/selinux/{name}/contexts/lxc_contexts")
+    found = re.search(r'^file\s*=\s*"([^"]+)"', contexts, re.MULTILINE)
+    return found[1] if found is not None else ""
 
 
 def app_armor_enabled(root: str = "") -> bool:

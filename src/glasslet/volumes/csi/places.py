@@ -42,6 +42,7 @@ class VolumeNote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     node: str = msgspec.field(default="", name="nodeName")
     attachment: str = msgspec.field(default="", name="attachmentID")
     lifecycle: str = msgspec.field(default="", name="volumeLifecycleMode")
+    label: str = msgspec.field(default="", name="seLinuxMountContext")
 
     @property
     def inline(self) -> bool:

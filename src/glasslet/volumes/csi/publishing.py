@@ -169,6 +169,7 @@ class Publishing:
             node=self._node,
             attachment=attachment,
             lifecycle=lifecycle_of(inline=volume.inline),
+            label=volume.label,
         )
         write_note(place.note, note)
         if place.mark:

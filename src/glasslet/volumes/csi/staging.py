@@ -25,6 +25,7 @@ from glasslet.volumes.csi._generated import csi_pb2 as messages
 from glasslet.volumes.csi.driver_calls import Capability, DriverCalls
 from glasslet.volumes.csi.errors import PREFIX, CSIProblem
 from glasslet.volumes.csi.places import CSIPlaces, StagingPlace, VolumeNote, lifecycle_of, read_note, write_note
+from glasslet.volumes.csi.selinux import conflict
 from glasslet.volumes.csi.volume_states import VolumePresence, after_failure
 from glasslet.volumes.csi.volume_terms import CSIVolume, volume_capability
 from glasslet.volumes.plugin import REMOTE, WAIT_SECONDS, MountCalls, VolumeProblem
@@ -79,6 +80,7 @@ class Staging:
         place = self.place(volume)
         self._users.setdefault(place.path, set()).add(uid)
         async with self._alone(place, volume.name):
+            await self._free_of_other_label(uid, place, volume)
             if place.path in self._staged:
                 return
             able = await self._calls.capabilities(volume.driver, volume=volume.name)
@@ -94,6 +96,20 @@ class Staging:
                 volume_context=volume.attributes,
             )
             await self._call(place, volume, request)
+
+    async def _free_of_other_label(self, uid: str, place: StagingPlace, volume: CSIVolume) -> None:
+        """A volume that is staged with another SELinux label is undone first, if no other pod has it. Raises NotTried,
+        VolumeProblem, OSError."""
+        note = await self._in_thread(partial(read_note, place.note), volume.name, "note of what is staged")
+        if note is None or note.label == volume.label:
+            return
+        if self._users.get(place.path, set()) - {uid}:
+            raise conflict(volume.name)
+        if await self._in_thread(partial(self._is_used, place, note), volume.name, "notes of its users"):
+            raise conflict(volume.name)
+        self._staged.discard(place.path)
+        await self._unstage(place, note, volume.name)
+        await self._in_thread(partial(self._forget, place), volume.name, "remove the staging directory")
 
     async def _call(self, place: StagingPlace, volume: CSIVolume, request: messages.NodeStageVolumeRequest) -> None:
         had = await self._in_thread(partial(self._begin, place, _note(volume)), volume.name, "note what is staged")
@@ -230,6 +246,6 @@ class Staging:
 
 def _note(volume: CSIVolume) -> VolumeNote:
     if not volume.block:
-        return VolumeNote(driver=volume.driver, handle=volume.handle)
+        return VolumeNote(driver=volume.driver, handle=volume.handle, label=volume.label)
     lifecycle = lifecycle_of(inline=False)
     return VolumeNote(driver=volume.driver, handle=volume.handle, name=volume.name, lifecycle=lifecycle)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from glasslet.api.persistent_volume import READ_WRITE_ONCE_POD
 from glasslet.api.pod import Pod
@@ -15,6 +16,7 @@ from glasslet.volumes.csi._generated import csi_pb2 as messages
 from glasslet.volumes.csi.driver_calls import Capability
 from glasslet.volumes.csi.errors import PREFIX, NotTried
 from glasslet.volumes.csi.places import inline_handle
+from glasslet.volumes.csi.selinux import mount_option
 from glasslet.volumes.plugin import VolumeRequest
 
 _READ_WRITE_ONCE: Final = "ReadWriteOnce"
@@ -49,6 +51,8 @@ class CSIVolume(Struct, frozen=True, kw_only=True):
     read_only: bool = False
     fs_type: str = ""
     mount_flags: tuple[str, ...] = ()
+    label: str = ""
+    """SELinux label that it is mounted with; `mount_flags` have it too."""
     modes: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
     stage_secret: SecretName | None = None
@@ -102,6 +106,13 @@ def volume_of(request: VolumeRequest) -> CSIVolume:
         publish_secret=secret_name("node_publish_secret_ref"),
         expand_secret=secret_name("node_expand_secret_ref"),
     )
+
+
+def labelled(volume: CSIVolume, label: str) -> CSIVolume:
+    """The volume as it is mounted with that SELinux label, "" for none."""
+    if not label:
+        return volume
+    return replace(volume, label=label, mount_flags=(*volume.mount_flags, mount_option(label)))
 
 
 def volume_capability(volume: CSIVolume, able: Collection[int], group: int | None = None) -> messages.VolumeCapability:

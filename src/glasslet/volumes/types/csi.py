@@ -22,12 +22,14 @@ from glasslet.volumes.csi.expansion import PublishedAt, VolumeGrowth
 from glasslet.volumes.csi.figures import OpenVolume
 from glasslet.volumes.csi.places import PLUGIN, unique_name
 from glasslet.volumes.csi.publishing import PublishData, Publishing
+from glasslet.volumes.csi.selinux import LabelledMounts
 from glasslet.volumes.csi.staging import StageData, Staging
 from glasslet.volumes.csi.volume_terms import (
     TOKENS,
     CSIVolume,
     fs_group,
     gives_to_group,
+    labelled,
     lifecycle_problem,
     pod_attributes,
     volume_capability,
@@ -62,6 +64,7 @@ class CSIVolumes:
         growth: VolumeGrowth,
         groups: GroupOwner,
         emit: EmitEvent,
+        labels: LabelledMounts | None = None,
     ) -> None:
         self._calls = calls
         self._wishes = wishes
@@ -72,6 +75,7 @@ class CSIVolumes:
         self._opened: dict[str, dict[str, OpenVolume]] = {}
         self._groups = groups
         self._emit = emit
+        self._labels = labels or LabelledMounts()
 
     async def attachment(self, request: VolumeRequest) -> str:
         """The volume's name in the node's status, "" if no controller attaches it."""
@@ -81,6 +85,14 @@ class CSIVolumes:
         wanted = await self._wanted(request, volume)
         return unique_name(volume.driver, volume.handle) if needs_attachment(wanted) else ""
 
+    async def why_not_attached(self, request: VolumeRequest) -> str:
+        """What the attachment says: that there is none, or the error of the driver's controller."""
+        try:
+            await self._data.publish_context(volume_of(request))
+        except NotTried as problem:
+            return str(problem)
+        return ""
+
     async def stage(self, request: VolumeRequest) -> None:
         """Has the driver stage the volume for all pods of the node. Raises CSIProblem, OSError."""
         volume = volume_of(request)
@@ -88,6 +100,7 @@ class CSIVolumes:
         if volume.inline or self._is_done(request, volume):
             return
         wanted = await self._wanted(request, volume)
+        volume = self._labelled(request, volume, wanted)
 
         async def data() -> StageData:
             context = await self._context(volume, wanted)
@@ -107,6 +120,7 @@ class CSIVolumes:
         certain = self._publishing.is_certain(uid, volume.name)
         try:
             wanted = await self._wishes.get(volume.driver)
+            volume = self._labelled(request, volume, wanted)
             if not certain or (wanted is not None and wanted.spec.requires_republish):
                 await self._publish(request, volume, wanted)
         except CSIProblem as problem:
@@ -119,7 +133,7 @@ class CSIVolumes:
             name=request.volume.name,
             path=place.path,
             read_only=volume.read_only,
-            selinux_relabel=not volume.read_only,
+            selinux_relabel=not volume.read_only and not volume.label,
         )
 
     async def expand(self, request: VolumeRequest, mounted: MountedVolume) -> None:
@@ -210,6 +224,11 @@ class CSIVolumes:
             if await self._goes_on(request, volume, problem):
                 return None
             raise
+
+    def _labelled(self, request: VolumeRequest, volume: CSIVolume, wanted: CSIDriver | None) -> CSIVolume:
+        if volume.inline or volume.block:
+            return volume
+        return labelled(volume, self._labels.label(request.pod, request.volume.name, volume.modes, wanted))
 
     def _is_done(self, request: VolumeRequest, volume: CSIVolume) -> bool:
         return self._publishing.is_certain(request.pod.metadata.uid, volume.name)
