@@ -26,6 +26,8 @@ class VolumeRow(WireMessage, frozen=True, kw_only=True):
     published: bool = False
     capacity: int = 0
     used: int = 0
+    node: str = ""
+    """In an answer about several."""
 
 
 class StagedRow(WireMessage, frozen=True, kw_only=True):
@@ -36,6 +38,7 @@ class StagedRow(WireMessage, frozen=True, kw_only=True):
     path: str
     mounted: str = ""
     users: tuple[str, ...] = ()
+    node: str = ""
 
 
 class DriverRow(WireMessage, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class DriverRow(WireMessage, frozen=True, kw_only=True):
     name: str
     endpoint: str
     version: str = ""
+    node: str = ""
 
 
 class VolumesAnswer(WireMessage, frozen=True, kw_only=True):

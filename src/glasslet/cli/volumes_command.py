@@ -25,21 +25,34 @@ def command(place: AgentPlace, form: str) -> None:
     undone with its pod. What is staged and used by no pod is undone within a minute.
     """
     answer = find_agent(place).get("/node/volumes", VolumesAnswer)
-    if answer.problem:
+    if answer.problem and not answer.volumes and not answer.drivers:
         raise Failure(answer.problem)
     show(answer, form, lambda: volumes_text(answer))
 
 
 def volumes_text(answer: VolumesAnswer) -> str:
-    """The answer as text."""
-    rows = [_cells(row) for row in answer.volumes]
-    parts = [table(_HEADERS, fitted(rows, _HEADERS, columns=(0, 1, 2, 6))) if rows else "no volumes"]
-    staged = [[one.driver, one.handle, one.mounted or "no", ", ".join(one.users) or "-"] for one in answer.staged]
+    """The answer as text; with the nodes, where it is about several."""
+    volumes = [(one.node, _cells(one)) for one in answer.volumes]
+    staged = [
+        (one.node, [one.driver, one.handle, one.mounted or "no", ", ".join(one.users) or "-"]) for one in answer.staged
+    ]
+    drivers = [(one.node, [one.name, one.version, one.endpoint]) for one in answer.drivers]
+    parts = [_table(_HEADERS, volumes, (0, 1, 2, 6)) if volumes else "no volumes"]
     if staged:
-        parts += ["", table(_STAGED, fitted(staged, _STAGED, columns=(1, 3)))]
-    drivers = [[one.name, one.version, one.endpoint] for one in answer.drivers]
-    parts += ["", table(_DRIVERS, fitted(drivers, _DRIVERS, columns=(2,))) if drivers else "no CSI drivers"]
+        parts += ["", _table(_STAGED, staged, (1, 3))]
+    parts += ["", _table(_DRIVERS, drivers, (2,)) if drivers else "no CSI drivers"]
+    if answer.problem:
+        parts += ["", answer.problem]
     return "\n".join(parts)
+
+
+def _table(headers: tuple[str, ...], rows: list[tuple[str, list[str]]], columns: tuple[int, ...]) -> str:
+    if not any(node for node, _ in rows):
+        plain = [cells for _, cells in rows]
+        return table(headers, fitted(plain, headers, columns=columns))
+    headers = ("NODE", *headers)
+    placed = [[node, *cells] for node, cells in rows]
+    return table(headers, fitted(placed, headers, columns=tuple(column + 1 for column in columns)))
 
 
 def _cells(row: VolumeRow) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from glasslet.answers.volumes import DriverRow, StagedRow, VolumeRow, VolumesAnswer
 from glasslet.cli.volumes_command import volumes_text
 
@@ -41,3 +43,16 @@ def test_what_is_staged_has_its_pods_and_drivers_their_sockets() -> None:
     )
     assert "STAGED BY" in text
     assert text.splitlines()[-1].split() == ["d", "1.0.0", "/d.sock"]
+
+
+def test_volumes_of_several_nodes_have_their_nodes_first() -> None:
+    answer = VolumesAnswer(
+        volumes=(replace(ROW, node="node-a"),),
+        drivers=(DriverRow(name="d", endpoint="/d.sock", version="1.0.0", node="node-b"),),
+        problem="node-c: the disk does not answer",
+    )
+    lines = volumes_text(answer).splitlines()
+    assert lines[0].split()[:2] == ["NODE", "POD"]
+    assert lines[1].split()[:2] == ["node-a", "default/db"]
+    assert lines[-3].split()[0] == "node-b"
+    assert lines[-1] == "node-c: the disk does not answer"

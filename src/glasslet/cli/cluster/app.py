@@ -18,7 +18,7 @@ from glasslet.cli.failure import Failure
 from glasslet.version import VERSION
 
 SHARED = (
-    *("ps", "describe", "trace", "why", "waits", "report", "calls", "tasks"),
+    *("ps", "describe", "trace", "why", "waits", "volumes", "report", "calls", "tasks"),
     *("break", "breaks", "unbreak", "inspect", "step", "continue", "debug"),
 )
 """Commands of `glasslet` that are here as well: one word each. They ask through the client that they are given."""

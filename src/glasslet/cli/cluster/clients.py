@@ -235,17 +235,24 @@ def _one_joined(kind: type[T], answers: dict[str, T]) -> T:
 
 
 def joined(kind: type[T], answers: dict[str, T]) -> T:
-    """One answer with the rows of all, each with its node where a row has a place for it."""
-    fields = [field.name for field in msgspec.structs.fields(kind)]
-    rows: dict[str, list[object]] = {name: [] for name in fields}
-    for node, answer in answers.items():
-        for name in fields:
-            rows[name] += [_placed(row, node) for row in cast("Sequence[object]", getattr(answer, name))]
-    return kind(**{name: tuple(found) for name, found in rows.items()})
+    """One answer with the rows of all, each with its node where a row has a place for it; of texts, those that say
+    something, after their nodes."""
+    found: dict[str, object] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.default == "":
+            said = {node: getattr(answer, field.name) for node, answer in answers.items()}
+            found[field.name] = "; ".join(f"{node}: {text}" for node, text in said.items() if text)
+        else:
+            found[field.name] = tuple(
+                _placed(row, node)
+                for node, answer in answers.items()
+                for row in cast("Sequence[object]", getattr(answer, field.name))
+            )
+    return kind(**found)
 
 
 def _can_be_joined(kind: type[WireMessage]) -> bool:
-    return kind is TroublesAnswer or all(field.default == () for field in msgspec.structs.fields(kind))
+    return kind is TroublesAnswer or all(field.default in ((), "") for field in msgspec.structs.fields(kind))
 
 
 def _placed(row: object, node: str) -> object:

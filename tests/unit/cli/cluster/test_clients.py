@@ -11,6 +11,7 @@ import pytest
 from glasslet.answers.agent import AgentAnswer, WaitRow, WaitsAnswer
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.answers.states import Rule, VerdictState, VerdictSubject
+from glasslet.answers.volumes import DriverRow, VolumesAnswer
 from glasslet.answers.why import Trouble, TroublesAnswer, VerdictAnswer
 from glasslet.cli.app import COMMANDS, load
 from glasslet.cli.cluster.app import CLUSTER_COMMANDS, SHARED, connection_arguments, glass, in_cluster
@@ -28,6 +29,14 @@ def pods(*names: str) -> PodsAnswer:
 def test_joined_rows_have_their_node() -> None:
     rows = joined(PodsAnswer, {"node-a": pods("web"), "node-b": pods("job", "db")}).pods
     assert [(row.name, row.node) for row in rows] == [("web", "node-a"), ("job", "node-b"), ("db", "node-b")]
+
+
+def test_joined_volumes_have_their_node_and_so_has_a_problem() -> None:
+    here = VolumesAnswer(drivers=(DriverRow(name="d", endpoint="/d.sock"),))
+    there = VolumesAnswer(problem="the disk does not answer")
+    found = joined(VolumesAnswer, {"node-a": here, "node-b": there})
+    assert [row.node for row in found.drivers] == ["node-a"]
+    assert found.problem == "node-b: the disk does not answer"
 
 
 def test_joined_waits_have_their_node() -> None:
