@@ -15,6 +15,7 @@ from glasslet.managers.cpu_checkpoint import ContainerIds, decode
 from glasslet.managers.cpu_policy import FULL_CORES, CPUsRefused, StaticCPUPolicy
 from glasslet.managers.cpu_sets import NO_CPUS, CPUs, cpu_text
 from glasslet.managers.cpu_state import CPUState
+from glasslet.managers.misfit import MISFIT, cpu_misfit
 from glasslet.managers.needs import PodNeeds
 from glasslet.managers.state_keeper import StateKeeper
 from glasslet.record.recorder import Recorder
@@ -121,6 +122,9 @@ class CPUManager:
             self._metrics.pinning_failed("cpu")
             if cores:
                 self._metrics.unaligned("container", "physical_cpu")
+            threads = self.policy.layout.threads if cores else 0
+            why = cpu_misfit(container, one.cpus, self.room()["cpu"], threads=threads)
+            self._recorder.decided(MISFIT, container=container, because=why)
             return error.rejected
         if cores:
             self._metrics.aligned("container", "physical_cpu")

@@ -11,6 +11,7 @@ from glasslet.exchange.numa import NO_OPINION, Hints, NUMAHint, mask_text
 from glasslet.managers.memory_checkpoint import decode
 from glasslet.managers.memory_policy import MemoryRefused, StaticMemoryPolicy, allocatable_blocks
 from glasslet.managers.memory_state import Block, MemoryState
+from glasslet.managers.misfit import MISFIT, mebibytes, memory_misfit
 from glasslet.managers.needs import PodNeeds
 from glasslet.managers.state_keeper import StateKeeper
 from glasslet.record.recorder import Recorder
@@ -92,8 +93,13 @@ class MemoryManager:
         found: dict[str, dict[int, str]] = {}
         for node, own in sorted(self.state.machine.items()):
             for name, table in own.tables.items():
-                found.setdefault(name, {})[node] = f"{table.free / 2**20:.0f} MiB"
+                found.setdefault(name, {})[node] = mebibytes(table.free)
         return found
+
+    def _groups(self) -> list[str]:
+        """The nodes that serve allocations only together."""
+        groups = {tuple(sorted(own.group)) for own in self.state.machine.values() if len(own.group) > 1}
+        return [", ".join(map(str, group)) for group in sorted(groups)]
 
     def allocate(self, pod: Pod, container: str, chosen: NUMAHint) -> Rejected | None:
         """Gives the container its memory, or refuses."""
@@ -106,6 +112,8 @@ class MemoryManager:
             grant = self.policy.allocate(self.state, needs, one, chosen)
         except MemoryRefused as error:
             self._metrics.pinning_failed("memory")
+            why = memory_misfit(container, one.memory, self.room(), self._groups())
+            self._recorder.decided(MISFIT, container=container, because=why)
             return unexpected(str(error))
         self.state = grant.state
         self._recorder.decided(

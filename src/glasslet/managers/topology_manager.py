@@ -22,14 +22,13 @@ from glasslet.api.pod import Pod
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.numa import Hints, NUMAHint, mask_text
 from glasslet.managers.hint_merge import MergeRules, merge
+from glasslet.managers.misfit import MISFIT, topology_misfit
 from glasslet.managers.needs import containers_of
 from glasslet.record.recorder import Recorder
 from glasslet.runtime.model import ObservedPod
 
 Scope = Literal["container", "pod"]
 ANY = NUMAHint(None, True)
-_SHOWN = 4
-"""The most alternatives that a text names."""
 TOPOLOGY_REFUSED = Rejected(
     reason="TopologyAffinityError", message="Resources cannot be allocated with Topology locality"
 )
@@ -200,8 +199,7 @@ class TopologyManager:
         policy = self._rules.policy
         if not found.admitted:
             room = {name: nodes for one in self._all for name, nodes in one.room().items()}
-            why = misfit_text(policy, said, room)
-            self._recorder.decided("does not fit", container=container, because=why)
+            self._recorder.decided(MISFIT, container=container, because=topology_misfit(policy, said, room))
             if policy == "single-numa-node":
                 self._metrics.unaligned(scope, "numa_node")
             return None
@@ -228,27 +226,3 @@ class TopologyManager:
     def _aligned(self, scope: Scope) -> None:
         if self._rules.policy == "single-numa-node":
             self._metrics.aligned(scope, "numa_node")
-
-
-def misfit_text(policy: str, said: Sequence[Hints], room: Mapping[str, Mapping[int, str]]) -> str:
-    """Where each resource could come from, and what NUMA nodes have left of it, for people."""
-    parts = [
-        f"{name} {_where(hints)}{_left(room.get(name, {}))}"
-        for one in said
-        for name, hints in sorted(one.items())
-        if hints is not None
-    ]
-    return f"topology policy {policy} finds no NUMA nodes for all of it: {'; '.join(parts)}"
-
-
-def _where(hints: Sequence[NUMAHint]) -> str:
-    if not hints:
-        return "fits nowhere"
-    if preferred := [mask_text(hint.mask) for hint in hints if hint.preferred]:
-        return f"fits on {' or '.join(preferred[:_SHOWN])}"
-    return f"fits only on {' or '.join(mask_text(hint.mask) for hint in hints[:_SHOWN])}, more nodes than it needs"
-
-
-def _left(room: Mapping[int, str]) -> str:
-    free = ", ".join(f"{amount} on node {node}" for node, amount in room.items())
-    return f" (free: {free})" if free else ""

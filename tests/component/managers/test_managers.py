@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasslet.api.pod import Pod
 from glasslet.cli.node_command import resources_text
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.numa import NUMAHint
+from glasslet.glass.verdicts.rejections import MISFIT
 from glasslet.host.topology import read_topology
 from glasslet.managers.hint_merge import MergeRules
 from glasslet.managers.resources_view import ResourcesView
@@ -272,6 +274,39 @@ async def test_why_names_what_did_not_fit_on_which_node(tmp_path: Path) -> None:
     assert "topology policy single-numa-node finds no NUMA nodes for all of it" in told[0]
     assert "cpu fits only on NUMA nodes 0, 1, more nodes than it needs (free: 2 on node 0, 3 on node 1)" in told[0]
     assert "memory fits on NUMA node 0 or NUMA node 1" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "pod_", "words"),
+    [
+        ((), guaranteed("c", "4"), "container main asks for 4 CPUs of its own (free: 0 on node 0, 3 on node 1)"),
+        (
+            ("full-pcpus-only",),
+            guaranteed("c", "3"),
+            (
+                "container main asks for 3 CPUs of its own (free: 0 on node 0, 2 on node 1); "
+                "with full-pcpus-only a container gets whole cores of 2 threads"
+            ),
+        ),
+        (
+            (),
+            guaranteed("c", "1", "40Gi"),
+            (
+                "container main asks for 40960 MiB of memory (free: 16000 MiB on node 0, 16384 MiB on node 1); "
+                "a node that serves a pod alone is not joined with others"
+            ),
+        ),
+    ],
+)
+async def test_why_names_what_is_left_where_nothing_is_aligned(
+    tmp_path: Path, options: tuple[str, ...], pod_: Pod, words: str
+) -> None:
+    world = await _world(tmp_path, policy="none", cpu_options=options)
+    for uid, count in (("a", "6"), ("b", "6" if options else "5")):
+        assert world.admit(guaranteed(uid, count)) is None
+    assert world.admit(pod_) is not None
+    told = [dict(event.inputs)["because"] for event in decisions(world) if event.what == MISFIT]
+    assert told == [words]
 
 
 async def test_each_assignment_has_its_reason_in_the_record(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ _NEXT: Final = {
     "NodePorts": "use another host port, or delete the pod that holds it",
     "PodOSNotSupported": "correct spec.os, or bind the pod to another node",
     "SysctlForbidden": "allow the sysctl on this node (allowedUnsafeSysctls), or leave it out",
+    "SMTAlignmentError": "ask for a multiple of the threads of a core, or for less",
+    "TopologyAffinityError": "see who has the NUMA nodes (glasslet node resources), delete such a pod or ask for less",
     "TaintToleration": "remove the taint, or add a toleration to the pod",
 }
 

@@ -9,7 +9,10 @@ import pytest
 from glasslet.api.pod_status import (
     PodStatus,
 )
+from glasslet.exchange.numa import NUMAHint
 from glasslet.glass.verdicts.pod_rules import pod_verdict
+from glasslet.glass.verdicts.rejections import MISFIT
+from glasslet.managers.misfit import topology_misfit
 from glasslet.record.events import Decided
 from tests.builders.record import BASE, START, record
 from tests.builders.verdicts import (
@@ -55,3 +58,21 @@ def test_a_rejection_names_what_the_record_holds_of_the_misfit() -> None:
     noted = Decided(BASE + 8, "does not fit", "", (("because", held_by),))
     verdict = pod_verdict(situation(now=refused, record=record(noted, Decided(BASE + 9, "rejected"))))
     assert verdict.sentence.startswith(f"default/web was rejected by this node: {held_by} (NodePorts)")
+
+
+def test_a_pod_that_no_numa_node_can_hold_is_told_by_node() -> None:
+    refused = PodStatus(
+        phase="Failed",
+        reason="TopologyAffinityError",
+        message="Pod was rejected: Resources cannot be allocated with Topology locality",
+    )
+    said = [{"cpu": [NUMAHint(3, False)]}, {"memory": [NUMAHint(1, True), NUMAHint(2, True)]}]
+    why = topology_misfit("single-numa-node", said, {"cpu": {0: "2", 1: "3"}})
+    noted = Decided(BASE + 8, MISFIT, "", (("because", why),))
+    verdict = pod_verdict(situation(now=refused, record=record(noted, Decided(BASE + 9, "rejected"))))
+    assert verdict.sentence.startswith(
+        "default/web was rejected by this node: topology policy single-numa-node finds no NUMA nodes for all of it: "
+        "cpu fits only on NUMA nodes 0, 1, more nodes than it needs (free: 2 on node 0, 3 on node 1); "
+        "memory fits on NUMA node 0 or NUMA node 1 (TopologyAffinityError)"
+    )
+    assert "glasslet node resources" in verdict.next_step
