@@ -88,3 +88,19 @@ def api_pods() -> list[Plain]:
     ]
     # Debian 12's containerd has no user namespaces.
     return [*made, pod("own-users", hostUsers=False)] if NEWER else made
+
+
+def static_pods() -> list[Plain]:
+    """Pods that come from files: one as short as can be, one as kubeadm writes those of a control plane."""
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+    main = {"livenessProbe": probe, "resources": {"requests": {"cpu": "0.05"}}, "imagePullPolicy": "IfNotPresent"}
+    like_kubeadms = pod(
+        "control",
+        main,
+        hostNetwork=True,
+        priorityClassName="system-node-critical",
+        securityContext={"seccompProfile": {"type": "RuntimeDefault"}},
+        volumes=[{"name": "etc", "hostPath": {"path": "/etc", "type": "DirectoryOrCreate"}}],
+    )
+    like_kubeadms["metadata"] |= {"creationTimestamp": None, "labels": {"tier": "control-plane"}}
+    return [busybox_pod("kept"), like_kubeadms | {"status": {}}]

@@ -21,7 +21,18 @@ from tests.e2e.test_devices import plugin
 from tests.fakes.agent import NODE, Agent
 from tests.fakes.containerd import BUSYBOX, PrivateContainerd, mounts_below
 from tests.fakes.control_plane import ControlPlane, Plain, is_ready, phase
-from tests.replacement.pods import DATA, DONE, EXAMINED, GPU, LATER, RESIZED, api_pods, resources, with_device
+from tests.replacement.pods import (
+    DATA,
+    DONE,
+    EXAMINED,
+    GPU,
+    LATER,
+    RESIZED,
+    api_pods,
+    resources,
+    static_pods,
+    with_device,
+)
 from tests.skips import on_purpose
 
 ROUNDS = int(os.environ.get("GLASSLET_REPLACEMENTS", "0"))
@@ -68,11 +79,15 @@ def agent(controlplane: ControlPlane, containerd: PrivateContainerd, tmp_path: P
         yield made
 
 
+@pytest.mark.parametrize("first", ["go", "glasslet"])
 def test_no_pod_notices_that_the_kubelet_is_another_one(
-    controlplane: ControlPlane, containerd: PrivateContainerd, agent: Agent
+    controlplane: ControlPlane, containerd: PrivateContainerd, agent: Agent, first: str
 ) -> None:
     programs = {"go": (str(go_kubelet()),), "glasslet": agent.program}
-    agent.program = programs["go"]
+    order = ("glasslet", "go") if first == "go" else ("go", "glasslet")
+    agent.program = programs[first]
+    for manifest in static_pods():
+        agent.put(manifest)
     agent.start()
     node = controlplane.wait_for(NODE, is_ready, kind="node")
     with plugin(agent, "a", "b"):
@@ -80,7 +95,7 @@ def test_no_pod_notices_that_the_kubelet_is_another_one(
         _make_pods(controlplane)
         before = _World(controlplane, containerd)
         for number in range(ROUNDS):
-            for name in ("glasslet", "go"):
+            for name in order:
                 _replace(controlplane, agent, programs[name])
                 now = _World(controlplane, containerd)
                 changed = before.differences(now, but=GO_CHANGES if name == "go" else ())
@@ -143,6 +158,8 @@ def _make_pods(plane: ControlPlane) -> None:
     settled: dict[str, Callable[[Plain | None], object]] = {DONE: lambda found: phase(found) == "Succeeded"}
     for name in (one["metadata"]["name"] for one in api_pods()):
         plane.wait_for(name, settled.get(name, is_ready), seconds=180)
+    for manifest in static_pods():
+        plane.wait_for(f"{manifest['metadata']['name']}-{NODE}", is_ready)
     more = {"spec": {"containers": [{"name": "main", **resources(cpu="60m", memory="48Mi")}]}}
     plane.kubectl("patch", "pod", RESIZED, "--subresource", "resize", "-p", json.dumps(more))
     plane.wait_for(RESIZED, lambda found: _memory(found) == "48Mi")
@@ -188,6 +205,8 @@ def _a_new_pod_gets_the_free_device(plane: ControlPlane) -> None:
 
 
 def _every_pod_goes_and_leaves_nothing(plane: ControlPlane, runtime: PrivateContainerd, agent: Agent) -> None:
+    for manifest in static_pods():
+        agent.remove(manifest["metadata"]["name"])
     plane.kubectl("delete", "pods", "--all", "-n", "default")
     wait_until(lambda: not runtime.pids())
     wait_until(lambda: mounts_below(agent.root / "pods") == [] and not any((agent.root / "pods").iterdir()))

@@ -64,6 +64,7 @@ class ManifestReader(Struct, frozen=True):
         return pods
 
     def _static_pod(self, document: Document, value: Any, origin: Origin, prefix: str = "") -> Pod | Problem:
+        whole = value
         if isinstance(value, dict):
             # A manifest taken from a cluster carries a status; only this agent's own observations count.
             value = {key: held for key, held in value.items() if key != "status"}
@@ -82,7 +83,7 @@ class ManifestReader(Struct, frozen=True):
         # Nodes without static pods never load the rules.
         from glasslet.api.validation.pod import pod_errors
 
-        pod = static_pod(written, default_pod(written), origin, self.node_name)
+        pod = static_pod(written, default_pod(written), origin, self.node_name, whole)
         errors = pod_errors(pod)
         if errors:
             problem = _problem(

@@ -6,11 +6,12 @@ Pure. Rules: behaviours.md §13 (static and mirror pods).
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from glasslet.api.codec import encode_sorted
+from glasslet.api.codec import encode_sorted, to_plain
 from glasslet.api.pod import Pod
 from glasslet.api.pod_status import PodStatus
 from glasslet.api.scheduling import Toleration
@@ -26,14 +27,16 @@ class Origin(Struct, frozen=True):
     place: str
 
 
-def static_pod(manifest: Pod, defaulted: Pod, origin: Origin, node_name: str) -> Pod:
-    """The pod that runs. `manifest` is as written (the UID is made of its content), `defaulted` has the API's defaults.
+def static_pod(
+    manifest: Pod, defaulted: Pod, origin: Origin, node_name: str, written: dict[str, Any] | None = None
+) -> Pod:
+    """The pod that runs. `manifest` is as written, `defaulted` has the API's defaults; `written` is the document.
 
-    The UID comes from the manifest without defaults, so that an agent with other defaults keeps the pods of its
-    predecessor; upstream hashes the defaulted pod, but no other implementation can reproduce its bytes anyway.
+    The UID is the one that a Go kubelet of v1.34 gives it, so its containers go on when one takes over from the other.
+    Where that is not known (`hashed_text`), it is a hash of the manifest without defaults.
     """
     meta, spec = defaulted.metadata, defaulted.spec
-    uid = meta.uid or _uid(manifest, origin, node_name)
+    uid = meta.uid or _uid(manifest, defaulted, origin, node_name, written)
     if origin.source == FILE:
         spec = replace(spec, tolerations=_with_toleration(spec.tolerations))
     return replace(
@@ -50,8 +53,14 @@ def static_pod(manifest: Pod, defaulted: Pod, origin: Origin, node_name: str) ->
     )
 
 
-def _uid(manifest: Pod, origin: Origin, node_name: str) -> str:
-    digest = hashlib.md5(encode_sorted(manifest), usedforsecurity=False)
+def _uid(manifest: Pod, defaulted: Pod, origin: Origin, node_name: str, written: dict[str, Any] | None) -> str:
+    text = None
+    if written is not None:
+        # Nodes without static pods never load the table of fields.
+        from glasslet.sources.hashed_text import hashed_text
+
+        text = hashed_text(to_plain(defaulted), written)
+    digest = hashlib.md5(encode_sorted(manifest) if text is None else text.encode(), usedforsecurity=False)
     place = f"host:{node_name}file:{origin.place}" if origin.source == FILE else f"url:{origin.place}"
     digest.update(place.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
