@@ -24,9 +24,12 @@ _LEAST_NOTE = 20
 @namespace_option
 @click.option("--agent", is_flag=True, help="The agent's own record instead of a pod's.")
 @click.option("--all", "everything", is_flag=True, help="All events after the start, line by line.")
+@click.option("--perfetto", metavar="FILE", default="", help="Write a file for ui.perfetto.dev instead.")
 @output_option
 @click.pass_obj
-def command(place: AgentPlace, pod: str, namespace: str, agent: bool, everything: bool, form: str) -> None:
+def command(
+    place: AgentPlace, pod: str, namespace: str, agent: bool, everything: bool, perfetto: str, form: str
+) -> None:
     """Show one pod's start from seen to Ready, and which party took each millisecond.
 
     POD is a name, namespace/name, or the beginning of one. Removed pods are found in the record.
@@ -35,6 +38,11 @@ def command(place: AgentPlace, pod: str, namespace: str, agent: bool, everything
         raise click.UsageError("name one POD, or use --agent")
     pod = in_namespace(pod, namespace)
     answer = answer_from_agent_or_disk(place, "trace", pod, TraceAnswer)
+    if perfetto:
+        from glasslet.cli.calls.export import send, trace_as_perfetto
+
+        send(trace_as_perfetto(answer), perfetto)
+        return
     show(answer, form, lambda: drawn(answer, columns=width(), later=None if everything else _LATER_LINES))
 
 

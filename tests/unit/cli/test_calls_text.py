@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from glasslet.answers.calls import Call, CallsAnswer
-from glasslet.cli.calls.export import as_otlp, as_perfetto, lanes, send
+from glasslet.answers.states import Milestone
+from glasslet.answers.trace import Span, TraceAnswer, TraceRow, TraceWait
+from glasslet.cli.calls.export import as_otlp, as_perfetto, lanes, send, trace_as_perfetto
 from glasslet.cli.calls.tree import drawn
 from glasslet.cli.failure import Failure
 
@@ -118,3 +120,29 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_collector_that_does_not_answer_is_named() -> None:
     with pytest.raises(Failure, match=r"127\.0\.0\.1:1/v1/traces did not take the spans"):
         send({}, "http://127.0.0.1:1/")
+
+
+def test_a_trace_has_a_track_for_each_row_and_more_for_its_waits() -> None:
+    waits = [TraceWait(kind="cri_call", on=on, start_ms=start, end_ms=end) for on, start, end in WAITS]
+    row = TraceRow(name="sandbox", busy_ms=30, spans=(Span(start_ms=10, end_ms=40),), waits=tuple(waits))
+    image = TraceRow(name="image", container="main", busy_ms=1, spans=(Span(start_ms=40, end_ms=41),))
+    trace = TraceAnswer(
+        namespace="shop",
+        name="web",
+        uid="1",
+        start=START,
+        end=START,
+        milestone=Milestone.READY,
+        total_ms=41,
+        unnamed_ms=0,
+        rows=(row, image),
+    )
+    events: Any = trace_as_perfetto(trace)["traceEvents"]
+    tracks = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    assert tracks == {1: "sandbox", 2: "sandbox: waits", 3: "sandbox: waits", 4: "main  image"}
+    drawn = [(one["name"], one["tid"], one["dur"]) for one in events if one["ph"] == "X"]
+    assert drawn == [("sandbox", 1, 30_000), ("a", 2, 10_000), ("b", 3, 10_000), ("c", 2, 5_000), ("image", 4, 1_000)]
+    assert events[-1]["ts"] == START.timestamp() * 1e6 + 40_000
+
+
+WAITS = (("a", 10.0, 20.0), ("b", 15.0, 25.0), ("c", 30.0, 35.0))

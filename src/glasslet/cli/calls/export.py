@@ -1,4 +1,5 @@
-"""Calls for other tools: the trace event format, which Perfetto and Chrome open, and OpenTelemetry's OTLP in JSON."""
+"""Calls and traces for other tools: the trace event format, which Perfetto and Chrome open, and OpenTelemetry's OTLP in
+JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ import hashlib
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from glasslet.answers.calls import Call, CallsAnswer
+from glasslet.answers.trace import TraceAnswer
 from glasslet.cli.failure import Failure
 from glasslet.version import VERSION
 
@@ -38,6 +40,37 @@ def as_perfetto(answer: CallsAnswer) -> Plain:
     title = f"calls for {answer.namespace}/{answer.name}" if answer.name else "start of the agent"
     events.append({"name": "process_name", "ph": "M", "pid": 1, "args": {"name": f"glasslet: {title}"}})
     return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+def trace_as_perfetto(answer: TraceAnswer) -> Plain:
+    """A track for each row of the waterfall, and below it one or more for its waits: waits may overlap."""
+    zero = answer.start.timestamp() * 1e6
+    events: list[Plain] = []
+    tracks: list[str] = []
+
+    def add(track: int, name: str, start_ms: float, end_ms: float, facts: Mapping[str, object]) -> None:
+        times = {"ts": zero + start_ms * 1000, "dur": max(0.001, (end_ms - start_ms) * 1000)}
+        args = {key: value for key, value in facts.items() if value}
+        events.append({"name": name, "ph": "X", **times, "pid": 1, "tid": track, "args": args})
+
+    for row in answer.rows:
+        title = f"{row.container}  {row.name}" if row.container else row.name
+        tracks.append(title)
+        for span in row.spans:
+            add(len(tracks), row.name, span.start_ms, span.end_ms, {"detail": row.detail, "outcome": row.outcome})
+        free_at: list[float] = []
+        for wait in sorted(row.waits, key=lambda wait: wait.start_ms):
+            lane = next((lane for lane, free in enumerate(free_at) if free <= wait.start_ms), len(free_at))
+            free_at[lane : lane + 1] = [wait.end_ms]
+            facts = {"kind": wait.kind, "outcome": wait.outcome, "party": wait.who}
+            add(len(tracks) + 1 + lane, wait.on, wait.start_ms, wait.end_ms, facts)
+        tracks.extend([f"{title}: waits"] * len(free_at))
+    named = [
+        {"name": "thread_name", "ph": "M", "pid": 1, "tid": number, "args": {"name": name}}
+        for number, name in enumerate(tracks, 1)
+    ]
+    pod = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": f"{answer.namespace}/{answer.name}"}}
+    return {"displayTimeUnit": "ms", "traceEvents": [pod, *named, *events]}
 
 
 def lanes(calls: Sequence[Call]) -> list[int]:
