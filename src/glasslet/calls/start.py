@@ -233,7 +233,7 @@ def _place(awaited: Any) -> str:
         frame = getattr(awaited, "cr_frame", None)
         file = _file(frame.f_code.co_filename) if frame is not None else ""
         if frame is not None and file.startswith("glasslet/") and not file.startswith("glasslet/calls/"):
-            place = f"{file}:{frame.f_lineno} {frame.f_code.co_name}"
+            place = f"{file}:{frame.f_lineno or frame.f_code.co_firstlineno} {frame.f_code.co_name}"
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "gi_yieldfrom", None)
         if awaited is None:
             break

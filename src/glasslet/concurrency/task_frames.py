@@ -16,7 +16,8 @@ def awaited_frames(task: asyncio.Task[Any]) -> list[str]:
     for _ in range(_DEEPEST):
         frame = _first_of(awaited, "cr_frame", "gi_frame", "ag_frame")
         if frame is not None:
-            frames.append(_place(frame.f_code, frame.f_lineno))
+            # Compilers give some instructions no line: the end of an `async with`, for one.
+            frames.append(_place(frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
         awaited = _first_of(awaited, "cr_await", "gi_yieldfrom", "ag_await")
         if awaited is None:
             break

@@ -293,7 +293,7 @@ async def test_goroutine_profile_names_the_agents_tasks() -> None:
         tasks = await client.ask("GET", "/debug/pprof/goroutine?debug=2")
         bare = await client.ask("GET", "/debug/pprof/")
         block = await client.ask("GET", "/debug/pprof/block")
-    assert "Stack for <Task" in tasks.text
+    assert "Stack for task " in tasks.text
     assert "Stack for thread MainThread" in tasks.text
     assert (bare.status, block.status) == (404, 404)
 

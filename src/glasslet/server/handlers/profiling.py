@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from glasslet.concurrency.own_threads import OwnThreads
+from glasslet.concurrency.task_frames import awaited_frames
 from glasslet.server import responses
 from glasslet.server.routing import Parameters, Route, RouteTable
 
@@ -128,12 +129,12 @@ def _file(body: bytes, name: str) -> web.Response:
 
 
 def task_stacks() -> str:
-    """Every task's name and stack, newest call last."""
-    out = io.StringIO()
-    for task in sorted(asyncio.all_tasks(), key=lambda task: task.get_name()):
-        task.print_stack(file=out)
-        out.write("\n")
-    return out.getvalue()
+    """Every task's name and stack, with all that it awaits, newest call last."""
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    return "\n".join(
+        f"Stack for task {task.get_name()}:\n" + "".join(f"  {frame}\n" for frame in awaited_frames(task))
+        for task in tasks
+    )
 
 
 def thread_stacks() -> str:
