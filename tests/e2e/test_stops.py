@@ -260,11 +260,30 @@ def test_a_pod_is_stepped_and_inspected_by_hand(controlplane: ControlPlane, clus
     assert envs["PLAIN"] == "shown"
     assert envs["KEY"] == "<11 characters>"
     assert "open-sesame" not in json.dumps(tree)
-    talk = glasslet(cluster_agent, "debug", "web-7f", stdin="w\ni .at\nc\nq\n")
+    said_each = ("w", "t", "b probes after", "i .at", "s", "c", "q")
+    talk = glasslet(cluster_agent, "debug", "web-7f", stdin="\n".join(said_each) + "\n")
     assert "is held at cri:CreateContainer" in talk
+    assert "RunPodSandbox" in talk
+    assert ": at probes, after, for default/web-7f" in talk
+    assert "is held at started of main by a step" in talk
     assert "default/web-7f goes on" in talk
     controlplane.wait_for("web-7f", is_ready)
     controlplane.wait_for_event("web-7f", "PodReleased")
+
+
+def test_a_condition_that_loops_holds_nothing_up_and_its_break_is_off(
+    controlplane: ControlPlane, cluster_agent: Agent
+) -> None:
+    numbers = f"[{', '.join(map(str, range(40)))}]"
+    loops = f"{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c >= 0)))"
+    set_break(cluster_agent, "sandbox", "*", when=loops)
+    with node_watched(controlplane) as said:
+        controlplane.apply(*(api_pod(f"past-{number}") for number in range(3)))
+        for number in range(3):
+            controlplane.wait_for(f"past-{number}", is_ready)
+    assert set(said) == {"True"}
+    assert held_at(cluster_agent) == {}
+    assert "the condition took longer than 0.5 s; the break is off" in glasslet(cluster_agent, "breaks")
 
 
 def test_a_wrong_condition_is_refused_with_its_place_and_a_65th_break_too(cluster_agent: Agent) -> None:
