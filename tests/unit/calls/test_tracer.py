@@ -173,7 +173,9 @@ def test_arguments_results_places_and_errors_are_there(run: Run) -> None:
     assert one(answer, "start").result == "[0, 1]"
 
 
-def test_short_repetitions_are_counted_in_one_call(run: Run) -> None:
+def test_short_repetitions_are_counted_in_one_call(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A busy machine may take the processor away in the middle of a short call.
+    monkeypatch.setattr("glasslet.calls.log.FOLDED_SECONDS", 60.0)
     assert one(run(lambda agent: agent.traced(agent.start(WEB))), "small").repeated == 20
 
 
