@@ -16,6 +16,7 @@ from glasslet.host.cgroups.v1 import CgroupV1
 from glasslet.host.files.layout import LogLayout
 from glasslet.host.kernel_text import contents
 from glasslet.host.machine import boot_time
+from glasslet.host.mounts.project_quota import QUOTA_GATE, LinuxQuotas, ProjectQuotas
 from glasslet.stats.agent_pods import AgentPods
 from glasslet.stats.collector import NodeCollector
 from glasslet.stats.disks.storage import PodFolders, Storage
@@ -61,6 +62,7 @@ def build_stats(foundation: Foundation, runtime: RuntimeSide, pods: PodSide) -> 
             threads=threads,
             clock=clock,
             measured=foundation.metrics.volumes.measured,
+            counted=ProjectQuotas(LinuxQuotas()).used if foundation.loaded.gates.enabled(QUOTA_GATE) else None,
             told=pods.figures_of_drivers,
         ),
         node=SummaryNode(

@@ -10,6 +10,7 @@ from glasslet.assembly.configuration import ConfigurationNeeds, ConfigurationSid
 from glasslet.assembly.csi import FiguresOfPod
 from glasslet.assembly.foundation import Foundation
 from glasslet.exchange.volume import ReportedFigures
+from glasslet.host.mounts.project_quota import QUOTA_GATE, LinuxQuotas, ProjectQuotas
 from glasslet.pods.census import PodView
 from glasslet.podspec.pod_level import pod_memory_limit
 from glasslet.stats.disks.claim_usage import ClaimedVolume, ClaimUsage
@@ -50,6 +51,7 @@ def build_volumes(
             threads=threads,
             pod_memory_limit=pod_memory_limit,
             allocatable_memory=needs.allocatable_memory,
+            count=ProjectQuotas(LinuxQuotas()).count if foundation.loaded.gates.enabled(QUOTA_GATE) else None,
         ),
         "hostPath": HostPath(threads=threads),
         "nfs": NFSVolume(root=root, mounts=mounts, threads=threads),

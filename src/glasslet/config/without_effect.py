@@ -46,7 +46,6 @@ KUBELET_GATES: Mapping[str, str] = {
     "EventedPLEG": "events of the runtime are hints, and lists are read as well, whatever the gate says",
     "KubeletInUserNamespace": "the agent needs the machine's own root",
     "KubeletPodResourcesDynamicResources": "there is no DRA yet",
-    "LocalStorageCapacityIsolationFSQuotaMonitoring": "use of disk is measured without quotas",
     "MutableCSINodeAllocatableCount": "there is no CSI yet",
     "PodAndContainerStatsFromCRI": "figures come from cgroups",
     "PodCertificateRequest": "pod certificates are not projected yet",

@@ -258,3 +258,27 @@ async def test_a_new_part_of_memory_with_a_group_has_the_bits_of_its_volume(root
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o3777
     await manager(root).tear_down(REF)
     assert mounted(root) == []
+
+
+async def test_the_folder_of_a_pod_with_users_of_its_own_is_counted_by_its_file_system_from_the_beginning(
+    tmp_path: Path,
+) -> None:
+    counted: list[str] = []
+    threads = HostThreads(recorder=WaitLog())
+    layout, mounts = RootLayout(str(tmp_path)), Mounts()
+    empty_dir = EmptyDir(
+        root=layout,
+        mounts=mounts,
+        threads=threads,
+        pod_memory_limit=lambda _: 0,
+        allocatable_memory=lambda: 0,
+        count=counted.append,
+    )
+    made = VolumeManager(root=layout, claims=NO_CLAIMS, plugins={"emptyDir": empty_dir}, mounts=mounts, threads=threads)
+    mount = {"volumeMounts": [{"name": "data", "mountPath": "/d"}]}
+    for uid, users in (("of-the-host", {}), ("own", {"hostUsers": False})):
+        pod = pod_of(mount, meta={"name": uid, "uid": uid}, volumes=[{"name": "data", "emptyDir": {}}], **users)
+        path = (await made.prepare(pod))["data"].path
+        # Of a folder that is there already, files would be missing from the count.
+        await made.prepare(pod)
+    assert counted == [path]

@@ -23,6 +23,7 @@ from glasslet.host.cgroups.figures import CgroupFigures, Part
 from glasslet.host.cgroups.figures_v2 import FiguresV2
 from glasslet.host.files.layout import LogLayout, RootLayout
 from glasslet.host.machine import Machine
+from glasslet.host.mounts.project_quota import ProjectUse
 from glasslet.runtime.cri.verbs import Verb
 from glasslet.runtime.errors import RuntimeUnavailable
 from glasslet.runtime.model import FilesystemUsage, ObservedPod, RuntimeDisks
@@ -31,7 +32,7 @@ from glasslet.stats.cgroups.cpu_rates import WINDOW
 from glasslet.stats.collector import MAX_AGE, NodeCollector
 from glasslet.stats.disks.storage import MAX_AGE as DISKS_MAX_AGE
 from glasslet.stats.disks.storage import PodFolders, Storage
-from glasslet.stats.disks.volume_usage import VolumePlace, VolumeUsage, volume_places
+from glasslet.stats.disks.volume_usage import Counted, VolumePlace, VolumeUsage, volume_places
 from glasslet.stats.node_figures import Sockets
 from glasslet.stats.node_stats import NodeStatistics
 from glasslet.stats.pages.cadvisor_page import MachineLabels
@@ -153,8 +154,9 @@ class Node:
             threads=self.threads,
         )
 
-    def volume_usage(self, period: float) -> VolumeUsage:
+    def volume_usage(self, period: float, counted: Counted | None = None) -> VolumeUsage:
         return VolumeUsage(
+            counted=counted,
             places=lambda of: volume_places(of, self.root, lambda uid: {}),
             period=period,
             threads=self.threads,
@@ -394,6 +396,13 @@ async def test_volumes_are_measured_again_after_one_to_two_periods(node: Node, t
     assert await inodes(node) == 1
     await asyncio.sleep(62)
     assert await inodes(node) == 2
+
+
+async def test_a_volume_that_its_file_system_counts_is_not_walked(node: Node, tmp_path: Path) -> None:
+    folder = with_volume(node, tmp_path)
+    (folder / "file").touch()
+    assert await inodes(node, node.volume_usage(60.0, lambda path: ProjectUse(bytes=4096, inodes=77))) == 77
+    assert await inodes(node, node.volume_usage(60.0, lambda path: None)) == 2
 
 
 async def test_a_period_of_zero_measures_nothing(node: Node, tmp_path: Path) -> None:

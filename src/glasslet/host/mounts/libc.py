@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ctypes
 
-_OPENAT2 = 437
-"""The call's number: the same on every architecture since all new numbers are."""
+_OPENAT2, _QUOTACTL_FD = 437, 443
+"""The calls' numbers: the same on every architecture since all new numbers are."""
+_GET_PROJECT_QUOTA = 0x800007 << 8 | 2
+"""QCMD(Q_GETQUOTA, PRJQUOTA) of linux/quota.h."""
 
 
 def call_mount(source: str, target: str, fs_type: str, flags: int, options: str) -> None:
@@ -43,6 +45,24 @@ def call_openat2(parent: int, name: str, *, flags: int, resolve: int) -> int:
     if descriptor < 0:
         raise _error(name)
     return descriptor
+
+
+def call_project_quota(folder: int, project: int, size: int) -> bytes:
+    """quotactl_fd(2) with Q_GETQUOTA: struct if_dqblk of a project on the file system of an open folder. Linux 5.14 or
+    later; older ones answer ENOSYS."""
+    import ctypes
+
+    answer = ctypes.create_string_buffer(size)
+    failed = _libc().syscall(
+        ctypes.c_long(_QUOTACTL_FD),
+        ctypes.c_uint(folder),
+        ctypes.c_uint(_GET_PROJECT_QUOTA),
+        ctypes.c_uint(project),
+        answer,
+    )
+    if failed:
+        raise _error(f"project {project}")
+    return answer.raw
 
 
 @cache

@@ -23,7 +23,7 @@ MOST_LINKED = 200_000
 """Inodes with several names that are remembered; more count once for each name."""
 
 
-FILESYSTEM, WALK = "statfs", "du"
+FILESYSTEM, WALK, QUOTA = "statfs", "du", "fsquota"
 """How a volume was measured, as the metric's label says it."""
 Measured = Callable[[str, float], None]
 """Counts one measurement: how, and the seconds it took. Called in the thread that measured."""

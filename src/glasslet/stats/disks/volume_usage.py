@@ -20,11 +20,13 @@ from glasslet.api.volume import Volume
 from glasslet.concurrency.clock import Clock
 from glasslet.exchange.volume import ReportedFigures
 from glasslet.host.files.layout import RootLayout
+from glasslet.host.mounts.project_quota import ProjectUse
 from glasslet.host.threads import MEASURE, HostCallStuck, Threads
 from glasslet.record.recorder import working_for
 from glasslet.record.stations import WaitKind
 from glasslet.stats.disks.disk_usage import (
     FILESYSTEM,
+    QUOTA,
     WALK,
     FilesystemFigures,
     Measured,
@@ -70,6 +72,8 @@ def _nothing_told(_uid: str) -> Mapping[str, ReportedFigures]:
     return {}
 
 
+Counted = Callable[[str], ProjectUse | None]
+"""What is below a folder, where its file system counts that (`ProjectQuotas.used`)."""
 Places = Callable[[Pod], Sequence[VolumePlace]]
 
 
@@ -95,7 +99,7 @@ def _plugin(volume: Volume) -> tuple[str, bool] | None:
 
 class VolumeUsage:
     """Use of volumes, by pod and volume name. `period` in seconds; 0 or less: nothing is measured. `told`: what
-    drivers say of the volumes of a pod (its uid), by name."""
+    drivers say of the volumes of a pod (its uid), by name; `counted`: what file systems count by themselves."""
 
     def __init__(
         self,
@@ -105,11 +109,13 @@ class VolumeUsage:
         threads: Threads,
         clock: Clock,
         measured: Measured = not_counted,
+        counted: Counted | None = None,
         told: Callable[[str], Mapping[str, ReportedFigures]] = _nothing_told,
     ) -> None:
         self._places = places
         self._told = told
         self._measured = measured
+        self._counted = counted
         self._period = period
         self._threads = threads
         self._clock = clock
@@ -160,7 +166,7 @@ class VolumeUsage:
             nonlocal began
             began = True
             try:
-                self._known[uid] = _all_of(places, self._measured)
+                self._known[uid] = _all_of(places, self._measured, self._counted)
             finally:
                 self._measured_now.discard(uid)
 
@@ -180,16 +186,20 @@ class VolumeUsage:
                     self._measured_now.discard(uid)
 
 
-def _all_of(places: Sequence[VolumePlace], measured: Measured) -> dict[str, VolumeTaken]:
+def _all_of(places: Sequence[VolumePlace], measured: Measured, counted: Counted | None) -> dict[str, VolumeTaken]:
     found = {}
     for place in places:
         began = monotonic()
         try:
             figures = filesystem(place.path)
-            used = folder_takes(place.path) if place.walk else _of(figures)
+            quota = counted(place.path) if counted is not None and place.walk else None
+            if quota is not None:
+                used = Taken(quota.bytes, quota.inodes)
+            else:
+                used = folder_takes(place.path) if place.walk else _of(figures)
         except OSError:
             continue  # not mounted (yet), or not to be read: it has no figures
-        measured(WALK if place.walk else FILESYSTEM, monotonic() - began)
+        measured(QUOTA if quota is not None else WALK if place.walk else FILESYSTEM, monotonic() - began)
         found[place.name] = VolumeTaken(filesystem=figures, used=used)
     return found
 

@@ -25,7 +25,8 @@ _IN_MEMORY = ("tmpfs", "hugetlbfs")
 
 
 class EmptyDir:
-    """The plugin. `pod_memory_limit` and `allocatable_memory` give bytes, 0 for no limit."""
+    """The plugin. `pod_memory_limit` and `allocatable_memory` give bytes, 0 for no limit. `count`: has the file system
+    count what is below an empty folder (`ProjectQuotas.count`)."""
 
     name = "kubernetes.io/empty-dir"
     local = True
@@ -38,12 +39,14 @@ class EmptyDir:
         threads: Threads,
         pod_memory_limit: Callable[[Pod], int],
         allocatable_memory: Callable[[], int],
+        count: Callable[[str], object] | None = None,
     ) -> None:
         self._root = root
         self._mounts = mounts
         self._threads = threads
         self._pod_memory_limit = pod_memory_limit
         self._allocatable_memory = allocatable_memory
+        self._count = count
 
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Makes the directory, and mounts memory on it if its medium says so. Raises VolumeProblem, OSError."""
@@ -74,6 +77,13 @@ class EmptyDir:
         found = os.path.isdir(path)
         _make(path)
         group = _fs_group(request.pod)
+        # As upstream: a pod without user namespace might change the id of its own files.
+        if self._count is not None and not found and request.pod.spec.host_users is False:
+            uid, name = request.pod.metadata.uid, request.volume.name
+            count = partial(self._count, path)
+            await self._threads.run(
+                count, on=f"volume {name}: project quota", key=volume_key(uid, name), within=WAIT_SECONDS
+            )
         if group is not None and found:
             # What an interrupted set-up, or a lost mark, left behind may be large.
             uid, name = request.pod.metadata.uid, request.volume.name
