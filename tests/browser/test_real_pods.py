@@ -104,7 +104,11 @@ def test_the_views_have_what_a_real_runtime_did(agent: Agent, page: Any, trouble
     show(page, "node")
     page.wait_for_selector(".calls-t th:has-text('RunPodSandbox')")
     # The agents of tests evict at no line.
-    assert "no line is set" in page.locator(".gauge").first.inner_text()
+    gauge = page.locator(".gauge").first.inner_text()
+    assert "no line is set" in gauge
+    assert "from MemTotal of /proc/meminfo" in gauge
+    page.locator("details.gauge summary").click()
+    page.wait_for_selector("details.gauge .how:has-text('No pod would be evicted')")
     show(page, "calls/start")
     page.wait_for_selector(".tree tbody tr", timeout=15_000)
     page.wait_for_selector(".code .on")

@@ -204,8 +204,10 @@ def call_times() -> dict[tuple[str, str], Buckets]:
 async def pressure() -> PressureAnswer:
     """Much memory, little disk."""
     gib = float(1 << 30)
-    memory = PressureRow(resource="memory", capacity=15.6 * gib, available=4.9 * gib, line=1.5 * gib)
-    disk = PressureRow(resource="disk of the node", capacity=160 * gib, available=24 * gib, line=16 * gib)
+    memory = PressureRow(resource="memory", capacity=15.6 * gib, available=4.9 * gib, line=1.5 * gib, free="4.9 GiB")
+    disk = PressureRow(
+        resource="disk of the node", capacity=160 * gib, available=24 * gib, line=16 * gib, free="24 GiB"
+    )
     return PressureAnswer(rows=(memory, disk))
 
 

@@ -40,7 +40,7 @@ class SignalAnswer(WireMessage, frozen=True, kw_only=True):
 
 class CandidateAnswer(WireMessage, frozen=True, kw_only=True):
     """One pod of a ranking. `usage` None: not known; `stays`: why it is never chosen, "" if it may be; `behind`: what
-    puts it behind the pod before it that may be chosen."""
+    puts it behind the pod before it that may be chosen; `words`: all of it."""
 
     pod: str
     usage: int | None
@@ -48,6 +48,7 @@ class CandidateAnswer(WireMessage, frozen=True, kw_only=True):
     priority: int
     stays: str = ""
     behind: str = ""
+    words: str = ""
 
 
 class OverLimit(WireMessage, frozen=True, kw_only=True):

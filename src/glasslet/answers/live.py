@@ -92,16 +92,17 @@ class StationTimes(WireMessage, frozen=True, kw_only=True):
 
 
 class PressureRow(WireMessage, frozen=True, kw_only=True):
-    """One resource of the node. The agent evicts pods when less than `line` is available. `how`: the arithmetic;
-    `trend`: where it goes, "" where that is not known."""
+    """One resource of the node. The agent evicts pods when less than `line` is available. `free`: `available` in words;
+    `how`: the arithmetic, how far the line is, where it goes, and the files it comes from; `at`: when it was read."""
 
     resource: str
     capacity: float
     available: float
     line: float | None = None
     unit: str = "bytes"
+    free: str = ""
     how: str = ""
-    trend: str = ""
+    at: datetime | None = None
 
 
 class PressureAnswer(WireMessage, frozen=True, kw_only=True):

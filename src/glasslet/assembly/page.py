@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from glasslet.assembly.eviction import eviction_figures, thresholds_of
+from glasslet.assembly.eviction import eviction_figures, signal_sources, thresholds_of
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.glass.page.call_times import times_of_calls
@@ -22,6 +22,7 @@ def build_page(platform: Platform, pods: PodSide, stats: NodeStatistics) -> Page
             figures=eviction_figures(foundation, pods, stats),
             thresholds=thresholds_of(foundation),
             trends=platform.pressures.trends,
+            sources=signal_sources(foundation, pods),
             now=foundation.clock.monotonic,
         ),
     )

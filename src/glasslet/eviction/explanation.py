@@ -19,6 +19,7 @@ from glasslet.eviction.thresholds import Threshold
 
 _STEADY = 0.001
 """Share of the capacity a minute below which a signal counts as steady."""
+TREND_UNKNOWN = "not known yet"
 _NEVER = "static, mirror and critical pods are never evicted"
 
 
@@ -87,7 +88,7 @@ def arithmetic(seen: Observation) -> str:
 def trend_words(seen: Observation, thresholds: Sequence[Threshold], per_minute: float | None) -> str:
     """Where it goes, and when the next threshold would be crossed if that went on."""
     if per_minute is None:
-        return "not known yet"
+        return TREND_UNKNOWN
     if abs(per_minute) < seen.capacity * _STEADY:
         return "steady"
     amount = amount_words(seen.signal, abs(per_minute))
@@ -124,16 +125,24 @@ def explain_order(
         stays = _NEVER if one.critical else ""
         if one.pod.metadata.uid in resisting:
             stays = "evicted already, and has not stopped"
+        behind = why_behind(before, one, signal) if before is not None and not stays else ""
         yield CandidateAnswer(
             pod=str(pod_ref(one.pod)),
             usage=one.usage,
             request=one.request,
             priority=one.priority,
             stays=stays,
-            behind=why_behind(before, one, signal) if before is not None and not stays else "",
+            behind=behind,
+            words=_candidate_words(one, signal, stays or behind),
         )
         if not stays:
             before = one
+
+
+def _candidate_words(one: Ranked, signal: Signal, why: str) -> str:
+    uses = "unknown" if one.usage is None else amount_words(signal, one.usage)
+    text = f"uses {uses}, requests {amount_words(signal, one.request)}, priority {one.priority}"
+    return f"{text}; {why}" if why else text
 
 
 def _threshold(one: Threshold, seen: Observation, reading: Reading, memory: PressureMemory) -> ThresholdAnswer:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from glasslet.answers.eviction import EvictionAnswer, SignalAnswer
 from glasslet.answers.why import Evidence
-from glasslet.answers.words import duration, size_words
+from glasslet.answers.words import duration
 
 _SHOWN = 3
 """Pods of the order; `glasslet evict --dry-run` shows all."""
@@ -26,10 +26,7 @@ def pressure_evidence(answer: EvictionAnswer) -> Iterator[Evidence]:
         yield Evidence(label=signal, text="no figures, so its threshold is not checked")
     order = [one for one in answer.order if not one.stays][:_SHOWN]
     for number, pod in enumerate(order, start=1):
-        used = "unknown" if pod.usage is None else _amount(answer.unit, pod.usage)
-        why = f"; {pod.behind}" if pod.behind else ""
-        text = f"{pod.pod}: uses {used}, requests {_amount(answer.unit, pod.request)}, priority {pod.priority}{why}"
-        yield Evidence(label=f"{_nth(number)} for {answer.signal}", text=text)
+        yield Evidence(label=f"{_nth(number)} for {answer.signal}", text=f"{pod.pod}: {pod.words}")
     if answer.sentence:
         yield Evidence(label="eviction", text=answer.sentence)
 
@@ -40,10 +37,6 @@ def _signal(one: SignalAnswer) -> Iterator[str]:
         yield threshold.text
     age = f", {duration(one.age_seconds)} old" if one.age_seconds >= 1 else ""
     yield f"{one.trend}; from {one.source}{age}" if one.source else one.trend
-
-
-def _amount(unit: str, amount: int) -> str:
-    return size_words(amount) if unit == "bytes" else f"{amount} {unit}"
 
 
 def _nth(number: int) -> str:

@@ -1,8 +1,9 @@
 // Node: is this node well, and what hurts it?
 
+import { get } from './agent.js';
 import { card, foreign, h, isNew, empty, icon, line, podName, setAttr, setText, shown, bones } from './dom.js';
 import { podLink } from './router.js';
-import { age, binary, clock, ms } from './words.js';
+import { age, clock, ms } from './words.js';
 
 const BAD = ['failing', 'held', 'waiting'];
 const SHOWN = 12;
@@ -28,12 +29,14 @@ class NodePage {
     this.api = h('div', null, bones(3));
     this.pressure = h('div.pad', null, bones(4));
     this.pressureHint = h('span.hint');
+    this.order = h('div');
+    this.next = h('details.gauge', { ontoggle: () => this.next.open && this.fillNext() }, h('summary', null, 'Who would go next, and why'), this.order);
     this.waits = h('div.pad', null, bones(4));
     this.waitsHint = h('span.hint');
     this.el = [h('h1.sr', null, 'Node'), h('div.grid.of-node', null,
       h('section.card.c12', { 'aria-label': 'Verdict' }, this.lead),
       h('div.c7.stack', null, card('w', 'Not as it should be', [this.count, h('span.hint', null, 'worst first; Enter opens the pod')], this.worst), card('r', 'The runtime as it answers', this.runtimeHint, this.runtime), card('a', 'The API server as it answers', this.apiHint, this.api)),
-      h('div.c5.stack', null, card('p', 'Pressure', this.pressureHint, this.pressure), card('m', 'What waits most', this.waitsHint, this.waits)))];
+      h('div.c5.stack', null, card('p', 'Pressure', this.pressureHint, this.pressure, h('div.pad', null, this.next)), card('m', 'What waits most', this.waitsHint, this.waits)))];
   }
 
   update() {
@@ -104,7 +107,16 @@ class NodePage {
     if (pressure.problem) return this.pressure.replaceChildren(empty('Not known', ...foreign(pressure.problem)));
     const states = pressure.rows.map((row) => pressureState(row));
     setText(this.pressureHint, states.includes('failing') ? 'evicts now' : states.includes('waiting') ? 'close to its line' : 'none now');
-    this.pressure.replaceChildren(...pressure.rows.map((row, i) => gauge(row, states[i])));
+    this.pressure.replaceChildren(...pressure.rows.map((row, i) => gauge(row, states[i], this.context.now())));
+  }
+
+  /** Asked for when it is opened: reading all pods costs. */
+  async fillNext() {
+    const { problem, sentence, order } = await get('v1/node/eviction').catch(({ message }) => ({ problem: message, order: [] }));
+    this.order.replaceChildren(h('p.how', null, foreign(problem || sentence)), h('ul.worst', null, order.slice(0, SHOWN).map(({ pod, words, stays }, i) => {
+      const [namespace, name] = pod.split('/');
+      return line(podLink({ namespace, name }), stays ? 'fine' : 'waiting', podName({ namespace, name }), words, `${i + 1}.`);
+    })));
   }
 
   fillWaits(waits) {
@@ -129,15 +141,13 @@ function pressureState({ capacity, available, line }) {
   return (capacity - available) / (capacity - line) > NEAR ? 'waiting' : 'fine';
 }
 
-function gauge({ resource, capacity, available, line, unit, how, trend }, state) {
-  const n = unit === 'bytes' ? binary : String;
+function gauge({ resource, capacity, available, line, free, how, at }, state, now) {
   const used = (capacity - available) / capacity;
   const mark = line == null ? null : (capacity - line) / capacity;
-  const togo = line == null ? 'no line is set' : `evicts below ${n(line)}, so ${n(Math.max(0, available - line))} to go`;
   const label = `${Math.round(used * 100)} % used${mark === null ? '' : `, acts at ${Math.round(mark * 100)} %`}`;
-  return h('div.gauge', { 'data-s': state }, h('div.l', null, state !== 'fine' && h('span.state', null, icon(state, 'close to its limit')), h('b', null, resource), h('span', null, `${n(available)} free`)),
+  return h('div.gauge', { 'data-s': state }, h('div.l', null, state !== 'fine' && h('span.state', null, icon(state, 'close to its limit')), h('b', null, resource), h('span', null, `${free} free`)),
     h('div.meter', { role: 'img', 'aria-label': label }, h('i', { css: { width: `${used * 100}%` } }), mark !== null && h('u', { css: { left: `${mark * 100}%` } })),
-    h('p.how', null, how ? foreign(how) : `${n(capacity)} − ${n(capacity - available)} = ${n(available)}`, `; ${togo}`, trend && trend !== 'not known yet' ? `; ${trend}` : ''));
+    h('p.how', null, foreign(how), at && [', ', h('span', { 'data-since': at }, age(now, at)), ' old']));
 }
 
 const scale = (value) => 4 + Math.max(0, Math.min(1, (Math.log10(Math.max(value, 0.5)) - Math.log10(0.5)) / (Math.log10(60000) - Math.log10(0.5)))) * 92;

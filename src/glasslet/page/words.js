@@ -47,17 +47,11 @@ export function clock(time, { millis = false } = {}) {
 export const dateTime = (time) => (time ? `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC` : '');
 
 /** 512 B, 31 MB, 1.28 GB: decimal, as registries count. */
-export const bytes = (value) => sized(value, ['GB', 'MB', 'kB'], 1000, 10, 2);
-
-/** 2.9 GiB: binary, as memory and disks are configured. */
-export const binary = (value) => sized(value, ['GiB', 'MiB', 'KiB'], 1024, 100, 1);
-
-/** With `digits` after the point below `few`. */
-function sized(value, units, base, few, digits) {
-  const power = [3, 2, 1].find((one) => value >= base ** one);
+export function bytes(value) {
+  const power = [3, 2, 1].find((one) => value >= 1000 ** one);
   if (!power) return `${Math.round(value)} B`;
-  const count = value / base ** power;
-  return `${count.toFixed(count < few ? digits : 0)} ${units[3 - power]}`;
+  const count = value / 1000 ** power;
+  return `${count.toFixed(count < 10 ? 2 : 0)} ${['kB', 'MB', 'GB'][power - 1]}`;
 }
 
 export const percent = (part) => (part > 0 && part < 0.001 ? '<0.1 %' : `${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`);
