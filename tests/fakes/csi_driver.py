@@ -286,6 +286,8 @@ async def _main() -> None:
     parser.add_argument("--controller", action="store_true", help="the driver makes volumes")
     parser.add_argument("--expand", action="store_true", help="the driver grows volumes on nodes")
     parser.add_argument("--stats", action="store_true", help="the driver says how full volumes are")
+    parser.add_argument("--hangs", default="", metavar="METHOD", help="this call gets no answer")
+    parser.add_argument("--fails", default="", metavar="METHOD=CODE=WORDS", help="this call gets an error")
     options = parser.parse_args()
     driver = FakeCSIDriver(Path(options.root) / "plugins", options.name, mounts=Mounts())
     driver.info = messages.NodeGetInfoResponse(
@@ -298,6 +300,10 @@ async def _main() -> None:
     driver.usage = [messages.VolumeUsage(total=100, used=60, available=40, unit=messages.VolumeUsage.BYTES)]
     driver.capabilities |= {Capability.EXPAND_VOLUME} if options.expand else set()
     driver.capabilities |= {Capability.GET_VOLUME_STATS} if options.stats else set()
+    driver.held |= {options.hangs}
+    if options.fails:
+        method, code, words = options.fails.split("=", 2)
+        driver.failing[method] = (grpc.StatusCode[code], words)
     # Folders of an earlier process: its sockets are dead.
     for path in (driver.socket, *driver.registry.glob("*.sock")):
         path.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ import json
 import secrets
 import tarfile
 import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
@@ -50,6 +51,7 @@ class Registry:
         self._free = threading.Event()
         self._free.set()
         self._held_after = 0
+        self._rate = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, name="registry", daemon=True)
 
@@ -99,6 +101,10 @@ class Registry:
         """What was held goes on."""
         self._free.set()
 
+    def slow_down(self, bytes_per_second: int) -> None:
+        """From now on bodies come at this rate; 0: as fast as they can."""
+        self._rate = bytes_per_second
+
     def pulls(self, repository: str) -> list[str]:
         """Users that were given the manifest, in order."""
         return [user for name, user in self._fetched if name == repository]
@@ -144,6 +150,11 @@ class Registry:
 
     def _send(self, wire: BufferedIOBase, body: bytes) -> None:
         with contextlib.suppress(ConnectionError):
+            while self._rate and body:
+                wire.write(body[: self._rate // 5])
+                wire.flush()
+                body = body[self._rate // 5 :]
+                time.sleep(0.2)
             if self._free.is_set() or len(body) <= self._held_after:
                 wire.write(body)
                 return

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 FILES = (
     "images",
+    "pulls",
     "containers",
     "volumes",
     "rejections",
@@ -19,6 +20,9 @@ FILES = (
     "api_servers",
     "runtime",
     "places",
+    "csi",
+    "pressure",
+    "hosts",
 )
 
 
@@ -27,6 +31,6 @@ def areas() -> list[tuple[str, tuple[Trouble, ...]]]:
     found = []
     for name in FILES:
         module = importlib.import_module(f"tests.troubles.test_{name}")
-        parts = (getattr(module, part, ()) for part in ("TROUBLES", "LATER", "DELETED"))
+        parts = (getattr(module, part, ()) for part in ("TROUBLES", "LATER", "DELETED", "TOKENS"))
         found.append((module.AREA, tuple(trouble for part in parts for trouble in part)))
     return found

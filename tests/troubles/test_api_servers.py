@@ -162,6 +162,12 @@ def busy(it: Dialled) -> None:
     it.server = f"http://{_serve(it, 429, None)}"
 
 
+def expired_client(it: Dialled) -> None:
+    certificate, key = Authority("ca").issue(it.folder, common_name=f"system:node:{NODE}", begins=-2 * HOUR, life=-HOUR)
+    it.user = {"client-certificate": certificate, "client-key": key}
+    it.server = f"http://{_serve(it, 401, None)}"
+
+
 def away(name: str, made: str, *says: str, rule: Rule = Rule.API_UNREACHABLE, quick: bool = False) -> Trouble:
     """An agent that starts with such an API server."""
     return Trouble(name=name, made=made, rule=rule, says=(f"{NODE} is NotReady for the cluster: ", *says), quick=quick)
@@ -185,6 +191,8 @@ ALONE: dict[Trouble, Callable[[Dialled], None]] = {
     away("api-other-name", "the API server's certificate is for another address", CERTIFICATE, "not valid for")
     : other_name,
     away("api-503", "the API server answers 503", "answers 503"): broken,
+    Trouble(name="client-certificate-expired", made="the node's client certificate had expired when the agent started",
+            rule=Rule.CERTIFICATE_EXPIRED, says=("its client certificate expired", ", since ")): expired_client,
     away("api-429", "the API server answers 429", "limits requests (429)"): busy,
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -231,6 +232,93 @@ TROUBLES = (
 )
 
 
+def from_folder(name: str, file: str) -> Any:
+    """A pod whose command is a file of the world's folder."""
+
+    def manifest(world: World) -> Plain:
+        made = busybox_pod(name, volumes=[{"name": "v", "hostPath": {"path": str(world.folder / "folder")}}])
+        mounted = [{"name": "v", "mountPath": "/x"}]
+        made["spec"]["containers"][0] |= {"command": [f"/x/{file}"], "volumeMounts": mounted}
+        return made
+
+    return manifest
+
+
+def _private_mount(world: World) -> Plain:
+    source = {"hostPath": {"path": str(world.folder / "private")}}
+    made = busybox_pod("mount-not-shared", volumes=[{"name": "v", **source}])
+    mounted = [{"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]
+    made["spec"]["containers"][0] |= {"volumeMounts": mounted, "securityContext": {"privileged": True}}
+    return made
+
+
+def _init_out_of_memory() -> Plain:
+    made = busybox_pod("init-out-of-memory")
+    grows = ["sh", "-c", "x=a; while :; do x=$x$x; done"]
+    limits = {"resources": {"limits": {"memory": "16Mi"}}}
+    made["spec"]["initContainers"] = [{"name": "first", "image": BUSYBOX, "command": grows, **limits}]
+    return made
+
+
+def strange(name: str, made: str, rule: Rule, *says: str, pod: Any) -> Trouble:
+    """A container that a stranger would come with."""
+    return Trouble(name=name, made=made, rule=rule, says=says, pod=pod)
+
+
+SECCOMP = {"seccompProfile": {"type": "Localhost", "localhostProfile": "none.json"}}
+SLOW = {"exec": {"command": ["sleep", "20"]}, "periodSeconds": 1, "timeoutSeconds": 1, "failureThreshold": 1}
+LATER = (
+    strange("foreign-program", "the command is a program for another architecture", Rule.CRASH_BACK_OFF,
+            "its command /x/foreign is a program for another architecture",
+            pod=from_folder("foreign-program", "foreign")),
+    strange("no-interpreter", "the command is a script with the line ends of Windows", Rule.CRASH_BACK_OFF,
+            "/x/crlf is run by does not exist: the interpreter", pod=from_folder("no-interpreter", "crlf")),
+    strange("memory-too-low", "the memory limit is too small to start anything", Rule.CONFIG_ERROR,
+            "its memory limit (256Ki) is too small to start a process",
+            pod=runs("memory-too-low", FOR_EVER, resources={"limits": {"memory": "256Ki"}})),
+    strange("no-seccomp-profile", "the seccomp profile is not on the node", Rule.CONFIG_ERROR,
+            "its seccomp profile ", "none.json does not exist on this node",
+            pod=runs("no-seccomp-profile", FOR_EVER, securityContext=SECCOMP)),
+    strange("termination-folder", "terminationMessagePath is a folder of the image", Rule.CONFIG_ERROR,
+            "its terminationMessagePath /etc is a folder in the image",
+            pod=runs("termination-folder", FOR_EVER, terminationMessagePath="/etc")),
+    strange("relative-working-dir", "the working directory is no absolute path", Rule.CRASH_BACK_OFF,
+            "could not be started: its working directory relative/path is no absolute path",
+            pod=runs("relative-working-dir", FOR_EVER, workingDir="relative/path")),
+    strange("mount-not-shared", "mountPropagation Bidirectional of a path on a private mount", Rule.CONFIG_ERROR,
+            "wants mountPropagation, and its path ", "that is not shared", pod=_private_mount),
+    strange("init-out-of-memory", "an init container uses more than its memory limit", Rule.CRASH_BACK_OFF,
+            "init container first ran out of memory (OOMKilled; its memory limit is 16Mi)",
+            pod=lambda _: _init_out_of_memory()),
+    strange("liveness-slow", "a liveness probe does not end in time", Rule.CRASH_BACK_OFF,
+            "was killed because its liveness probe failed (not done within 1s",
+            pod=runs("liveness-slow", FOR_EVER, livenessProbe=SLOW)),
+    strange("post-start-http", "the postStart hook asks a port at which no process listens", Rule.POST_START_HOOK,
+            "no connection to ", ":9: Connection refused",
+            pod=runs("post-start-http", FOR_EVER, lifecycle={"postStart": {"httpGet": {"port": 9, "path": "/"}}})),
+    strange("user-namespace", "hostUsers is false, and the runtime has no user namespaces", Rule.SANDBOX,
+            "hostUsers: false", "runtime does not support user namespaces",
+            pod=spec("user-namespace", hostUsers=False)),
+    strange("low-port", "a container without capabilities binds a port below 1024", Rule.CRASH_BACK_OFF,
+            'saying "nc: bind: Permission denied"',
+            pod=runs("low-port", "nc -l -p 80 -e cat",
+                     securityContext={"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}})),
+)  # fmt: skip
+
+
+def prepare(world: World) -> None:
+    """Commands that cannot be run, and a mount that is private."""
+    folder = world.folder / "folder"
+    folder.mkdir()
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00\xb7\x00" + bytes(100)
+    for name, content in (("foreign", header), ("crlf", b"#!/bin/sh\r\necho here\r\n")):
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o755)
+    (world.folder / "private").mkdir()
+    command = ["mount", "-t", "tmpfs", "--make-private", "tmpfs", str(world.folder / "private")]
+    subprocess.run(command, check=True)
+
+
 def _two_containers() -> Plain:
     made = busybox_pod("one-ended", "exit 7", restartPolicy="Never")
     made["spec"]["containers"].append({"name": "other", "image": BUSYBOX, "command": ["sh", "-c", FOR_EVER]})
@@ -246,10 +334,14 @@ def _mount_over_file() -> Plain:
 @pytest.fixture(scope="module")
 def world(containerd: PrivateContainerd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with standalone_world(containerd, tmp_path_factory.mktemp("c")) as made:
-        made.put(*chosen(TROUBLES))
-        yield made
+        prepare(made)
+        try:
+            made.put(*chosen((*TROUBLES, *LATER)))
+            yield made
+        finally:
+            subprocess.run(["umount", "-l", str(made.folder / "private")], check=True)
 
 
-@each_chosen(TROUBLES)
+@each_chosen((*TROUBLES, *LATER))
 def test_a_container_in_trouble_gets_its_cause(world: World, trouble: Trouble) -> None:
     world.shows(trouble)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from glasslet.answers.states import Rule
+from tests.fakes.agent import NODE
 from tests.troubles.table import Plain, Trouble, chosen, each_chosen
 from tests.troubles.world import ClusterWorld, bound_pod
 
@@ -148,6 +151,32 @@ LATER = (
         pod=spec("wrong-handler", runtimeClassName="nowhere"),
     ),
 )
+NO_ACCOUNT = Trouble(
+    name="token-no-account",
+    made="the pod's ServiceAccount was deleted before its token was made",
+    rule=Rule.VOLUME_NOT_READY,
+    says=("token", 'serviceaccounts "fleeting" not found'),
+    pod=lambda _: with_token("token-no-account", "fleeting"),
+)
+NO_TOKEN = Trouble(
+    name="token-refused",
+    made="the API server refuses the token of the pod's ServiceAccount (an admission policy)",
+    rule=Rule.VOLUME_NOT_READY,
+    says=("token", "no tokens today"),
+    pod=lambda _: with_token("token-refused", "default"),
+)
+
+
+def with_token(name: str, account: str) -> Plain:
+    """A pod with a token of this ServiceAccount."""
+    pod = bound_pod(name, serviceAccountName=account)
+    source = {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}}
+    pod["spec"]["volumes"] = [{"name": "token", "projected": {"sources": [source]}}]
+    pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "token", "mountPath": "/token"}]
+    return pod
+
+
+TOKENS = (NO_ACCOUNT, NO_TOKEN)
 DELETED = (
     Trouble(
         name="finalizer",
@@ -215,3 +244,44 @@ def test_a_deleted_pod_gets_what_keeps_it(world: ClusterWorld, trouble: Trouble)
     world.shows(trouble)
     world.plane.kubectl("patch", "pod", trouble.name, "-p", '{"metadata":{"finalizers":null}}', check=False)
     world.plane.kubectl("delete", "pod", trouble.name, "--wait=false", "--grace-period=0", "--force", check=False)
+
+
+@each_chosen((NO_ACCOUNT,))
+def test_a_pod_whose_account_is_gone_gets_its_name(cluster: ClusterWorld, trouble: Trouble) -> None:
+    cluster.plane.kubectl("create", "serviceaccount", "fleeting")
+    pod = with_token(trouble.name, "fleeting")
+    del pod["spec"]["nodeName"]
+    cluster.plane.apply({**pod, "spec": {**pod["spec"], "schedulerName": "none"}})
+    cluster.plane.kubectl("delete", "serviceaccount", "fleeting")
+    target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": trouble.name}, "target": target}
+    path = f"/api/v1/namespaces/default/pods/{trouble.name}/binding"
+    cluster.plane.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(binding))
+    cluster.shows(trouble)
+
+
+@each_chosen((NO_TOKEN,))
+def test_a_token_that_is_refused_is_quoted(cluster: ClusterWorld, trouble: Trouble) -> None:
+    rules = [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["serviceaccounts/token"]}
+    ]
+    refusal = {"expression": "false", "message": "no tokens today", "reason": "Forbidden"}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "no-tokens"},
+        "spec": {"matchConstraints": {"resourceRules": rules}, "validations": [refusal]},
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "no-tokens"},
+        "spec": {"policyName": "no-tokens", "validationActions": ["Deny"]},
+    }
+    cluster.plane.apply(policy, binding)
+    try:
+        time.sleep(2)  # the API server reads its policies now and then
+        cluster.put(trouble)
+        cluster.shows(trouble)
+    finally:
+        cluster.plane.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "no-tokens")

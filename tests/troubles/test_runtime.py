@@ -60,6 +60,20 @@ class Sick(PrivateContainerd):
         """Nothing is wrong with it."""
         self.script(self.runc, 'exec runc "$@"')
         self.network(self._network())
+        self.configure()
+
+    def configure(self, *changed: tuple[str, str]) -> None:
+        """Restarts it with texts of its configuration replaced, if that is another one than it has."""
+        text = self._configuration()
+        for old, new in changed:
+            assert old in text
+            text = text.replace(old, new)
+        path = self.folder / "config.toml"
+        if path.read_text() != text:
+            path.write_text(text)
+            if self._process is not None:
+                self.kill()
+                self.start()
 
     def network(self, content: dict[str, object] | str | None) -> None:
         """The configuration of its network. None: there is none."""
@@ -136,6 +150,14 @@ def runc_gone(it: Sick) -> None:
     it.runc.unlink()
 
 
+def systemd_cgroups(it: Sick) -> None:
+    it.configure(("  BinaryName", "  SystemdCgroup = true\n  BinaryName"))
+
+
+def no_shim(it: Sick) -> None:
+    it.configure(('runtime_type = "io.containerd.runc.v2"', 'runtime_type = "io.containerd.absent.v2"'))
+
+
 def sandbox(name: str, made: str, *says: str, quick: bool = False) -> Trouble:
     """A pod that gets no sandbox."""
     return Trouble(name=name, made=made, rule=Rule.SANDBOX, says=says, pod=lambda _: busybox_pod(name), quick=quick)
@@ -157,6 +179,10 @@ OF_PODS: dict[Trouble, Spoil] = {
             "runc-wrapper, failed: exit status 1")
     : runc_fails,
     sandbox("runc-gone", "runc is not there", "the runtime's program ", "runc-wrapper does not exist"): runc_gone,
+    sandbox("cgroup-driver", "the runtime makes cgroups by systemd, the agent by itself",
+            "the runtime's cgroup driver is systemd, this agent's is cgroupfs"): systemd_cgroups,
+    sandbox("shim-gone", "the runtime's shim is not installed", "shim containerd-shim-absent-v2 is not installed")
+    : no_shim,
     Trouble(name="cni-hangs", made="the network plugin hangs", rule=Rule.WAITING,
             says=("waits for the runtime's answer to RunPodSandbox", "below it network plugin hangs (pid "),
             pod=lambda _: busybox_pod("cni-hangs")): plugin_hangs,

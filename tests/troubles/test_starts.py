@@ -105,6 +105,25 @@ def disk_full(start: Start) -> None:
     (start.root / "full").write_text("x")
 
 
+def inodes_gone(start: Start) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=6", "tmpfs", str(start.root)], check=True)
+    start.held.callback(subprocess.run, ["umount", "-l", str(start.root)], check=True)
+    (start.root / "glasslet").mkdir()
+    for name in ("glasslet/start.json", "one", "two"):
+        (start.root / name).write_text("x")
+
+
+def read_only(start: Start) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(start.root)], check=True)
+    start.held.callback(subprocess.run, ["umount", "-l", str(start.root)], check=True)
+    # Where it says why its start was refused, it can still write.
+    (start.root / "glasslet").mkdir()
+    (start.root / "pods").mkdir()
+    subprocess.run(["mount", "--bind", str(start.root / "pods"), str(start.root / "pods")], check=True)
+    start.held.callback(subprocess.run, ["umount", "-l", str(start.root / "pods")], check=True)
+    subprocess.run(["mount", "-o", "remount,bind,ro", str(start.root / "pods")], check=True)
+
+
 def too_much_reserved(start: Start) -> None:
     start.configuration |= {"systemReserved": {"memory": "900Ti"}}
 
@@ -130,6 +149,8 @@ ROWS: dict[Trouble, Callable[[Start], None]] = {
     refused("start-kubeconfig", "the kubeconfig names no cluster", "kubeconfig"): broken_kubeconfig,
     refused("start-root", "a file is where the agent keeps a folder", "in the way", "root/pods"): root_in_the_way,
     refused("start-disk", "the disk of the root directory is full", "no space is left on the disk"): disk_full,
+    refused("start-inodes", "the disk of the root directory has no inode left", "no inode is left on the disk")
+    : inodes_gone,
     refused("start-reserved", "more memory is reserved than there is", "memory", "reserved"): too_much_reserved,
     refused("start-endpoint", "the runtime's endpoint is no address", "containerRuntimeEndpoint"): bad_endpoint,
 }  # fmt: skip

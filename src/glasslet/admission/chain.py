@@ -13,6 +13,7 @@ from typing import Protocol
 from glasslet.admission.candidate import Candidate, Rule
 from glasslet.admission.misfit import misfit
 from glasslet.admission.predicates import predicates
+from glasslet.admission.resources import not_offered
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
 from glasslet.api.quantity import Quantity
@@ -45,9 +46,12 @@ class PodAdmission:
         after: Sequence[Rule] = (),
         devices: DeviceClaims | None = None,
         note: Callable[[str], None] | None = None,
+        find: Callable[[Pod, str], None] | None = None,
     ) -> None:
-        """`note` gets what did not fit a pod that the predicates refuse, for the record."""
+        """`note` gets what did not fit a pod that the predicates refuse, for the record; `find` what a pod that is
+        admitted does not get."""
         self._note = note
+        self._find = find
         self._node = node
         self._allocatable = allocatable
         self._before = tuple(before)
@@ -71,6 +75,8 @@ class PodAdmission:
                 self._devices.unclaim(pod.metadata.uid)
             if self._note is not None and (text := misfit(candidate, verdict)):
                 self._note(text)
+        elif self._find is not None and (missing := not_offered(pod, candidate.allocatable)):
+            self._find(pod, f"it asks for {', '.join(missing)}, which this node does not offer, and runs without")
         return verdict
 
     def fits(self, pod: Pod, others: Sequence[Pod]) -> Admitted | Rejected:

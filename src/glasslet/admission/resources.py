@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -73,6 +73,14 @@ def _shortages(candidate: Candidate) -> Iterator[Shortage]:
         capacity = counted(name, limits[name]) if name in limits else 0
         if wanted[name] > capacity - used.get(name, 0):
             yield Shortage(resource=name, requested=wanted[name], used=used.get(name, 0), capacity=capacity)
+
+
+def not_offered(pod: Pod, limits: Mapping[str, Quantity]) -> list[str]:
+    """The extended resources that the pod asks for and the node does not have: it is admitted without them, as with the
+    Go kubelet, because another component may account for them."""
+    return sorted(
+        name for name, amount in requested(pod).items() if amount and is_extended(name) and name not in limits
+    )
 
 
 def is_extended(resource: str) -> bool:

@@ -150,6 +150,12 @@ _POD: Final[dict[Rule, RulePage]] = {
         "the earlier pod.",
         "Wait. `glasslet why` on the earlier pod says what it waits for.",
     ),
+    Rule.NAME_CLASH: RulePage(
+        "Two manifests of this node have pods of one name and namespace. Only one of them runs: the one that "
+        "came first.",
+        "the pod that is in the way.",
+        "Give one of the two another name, or remove one of the files. The other pod starts when the first has ended.",
+    ),
     Rule.DEVICE_PLUGIN: RulePage(
         "The pod gets devices, and their device plugin has not answered.",
         "the plugin and its call.",

@@ -52,6 +52,7 @@ class Rule(OpenEnum):
     SANDBOX = "sandbox"
     NETWORK_NOT_READY = "network_not_ready"
     PREDECESSOR = "predecessor"
+    NAME_CLASH = "name_clash"
     DEVICE_PLUGIN = "device_plugin"
     IMAGE_PULLING = "image_pulling"
     INIT_NOT_FINISHED = "init_not_finished"

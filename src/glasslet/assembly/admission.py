@@ -14,6 +14,7 @@ from glasslet.admission.pressure import pressure_rule
 from glasslet.admission.sysctls import safe_sysctls, sysctl_rule
 from glasslet.api.node import Node
 from glasslet.api.pod import Pod
+from glasslet.api.pod_ref import pod_ref
 from glasslet.api.quantity import Quantity
 from glasslet.assembly.cluster import build_standalone_node
 from glasslet.assembly.foundation import Foundation
@@ -66,6 +67,7 @@ def _build_admission(
         ),
         devices=topology,
         note=lambda text: foundation.record.decided("does not fit", because=text),
+        find=lambda pod, text: foundation.record.finding(text, pod=pod_ref(pod)),
     )
 
 

@@ -19,6 +19,7 @@ from glasslet.assembly.platform import Platform
 from glasslet.assembly.pods import PodSide
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.stops import stop_handlers
+from glasslet.concurrency.clock_watch import ClockWatch
 from glasslet.concurrency.loop_lag import LoopLag
 from glasslet.concurrency.token_bucket import TokenBucket
 from glasslet.debugging.session import DebuggedNode, Debugger
@@ -79,7 +80,12 @@ def build_first_services(
     """The services that run from the first moment to the last, and can say why nothing else does."""
     configuration, record = foundation.configuration, foundation.record
     lag = LoopLag(findings=record, observe=foundation.metrics.loop.late)
-    services = {"record": foundation.keeper.run, "events": foundation.events.run, "loop lag": lag.run}
+    services = {
+        "record": foundation.keeper.run,
+        "events": foundation.events.run,
+        "loop lag": lag.run,
+        "clock": ClockWatch(clock=foundation.clock, findings=record).run,
+    }
     if manager is not None:
         services["watchdog"] = manager.run
     if configuration.healthz_port:

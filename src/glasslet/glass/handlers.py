@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod_ref import PodRef, pod_ref
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.concurrency.task_frames import awaited_frames, innermost
+from glasslet.exchange.finality import has_ended
 from glasslet.glass.node_pressure import pressure_evidence
 from glasslet.glass.pod_rows import pod_description, pod_row, probe_row, wait_row
 from glasslet.glass.requests import (
@@ -38,8 +40,10 @@ from glasslet.glass.verdicts.pod_rules import pod_verdict, quotes_last_words, sh
 from glasslet.glass.verdicts.runtime_causes import RuntimeState, network_cause, runtime_cause, runtime_since
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.troubles import NodeTroubles
+from glasslet.record.events import Event
 from glasslet.record.history import PodRecord
 from glasslet.record.keeper import RecordKeeper
+from glasslet.record.stations import WaitKind
 from glasslet.runtime.errors import RuntimeCallError
 from glasslet.runtime.logs.container_logs import LogsNotAvailable
 
@@ -65,22 +69,38 @@ class GlassHandlers:
     async def pods(self, _request: web.Request) -> web.StreamResponse:
         """`ps`."""
         agent = self._source.agent()
-        standings = self._record.standings()
+        standings, earlier = self._record.standings(), await self.earlier()
         rows = []
         for seen in self._source.pods():
-            rows.append(self.row(seen, standings, agent))
+            rows.append(self.row(seen, standings, agent, earlier))
             if not is_ready(seen):
                 # A millisecond or two for each pod: other work has its turn in between.
                 await asyncio.sleep(0)
         rows.sort(key=lambda row: (row.namespace, row.name, row.created is None, row.created))
         return _json(PodsAnswer(pods=tuple(rows)))
 
-    def row(self, seen: SeenPod, standings: Mapping[PodRef | None, PodRecord], agent: AgentAnswer) -> PodRow:
-        """One line of `ps`. `standings`: of all pods, as the record has them now."""
+    def row(
+        self,
+        seen: SeenPod,
+        standings: Mapping[PodRef | None, PodRecord],
+        agent: AgentAnswer,
+        earlier: Mapping[str, tuple[Event, ...]],
+    ) -> PodRow:
+        """One line of `ps`. `standings`: of all pods, as the record has them now; `earlier`: what lasts from earlier
+        runs of the agent, by uid."""
         ref = pod_ref(seen.pod)
         record = standings.get(ref) or PodRecord(pod=ref)
-        it = self._situation(seen, record if is_ready(seen) else self._record.history_of(record), agent)
+        it = self._situation(seen, record if is_ready(seen) else self._with_history(record, earlier), agent)
         return pod_row(it, short_verdict(it))
+
+    async def earlier(self) -> Mapping[str, tuple[Event, ...]]:
+        """What lasts of each pod from earlier runs of the agent, by uid; not read while every pod is ready."""
+        return await self._keeper.earlier() if not all(map(is_ready, self._source.pods())) else {}
+
+    def _with_history(self, live: PodRecord, earlier: Mapping[str, tuple[Event, ...]]) -> PodRecord:
+        record = self._record.history_of(live)
+        before = earlier.get(live.pod.uid, ()) if live.pod is not None else ()
+        return replace(record, events=(*before, *record.events)) if before else record
 
     async def records(self, _request: web.Request) -> web.StreamResponse:
         """Every pod with a record, ended ones included."""
@@ -175,7 +195,7 @@ class GlassHandlers:
     async def node_troubles(self) -> TroublesAnswer:
         """Everything on this node that is not as it should be."""
         agent, own = self._source.agent(), self._record.of(None) or PodRecord(pod=None)
-        standings = self._record.standings()
+        standings, earlier = self._record.standings(), await self.earlier()
         node = self._source.node()
         found = NodeTroubles(node=node_verdict(node), own=own, broken=agent.broken_manifests)
         for seen in self._source.pods():
@@ -184,7 +204,7 @@ class GlassHandlers:
             if is_ready(seen):
                 found.pods += 1
                 continue
-            it = self._situation(seen, self._record.history_of(record), agent, node.runtime)
+            it = self._situation(seen, self._with_history(record, earlier), agent, node.runtime)
             found.add_pod(await self._threads.run(pod_verdict, it))
         for ref in self._record.pods_with_findings():
             if (record_ := self._record.of(ref)) is not None:
@@ -263,12 +283,19 @@ class GlassHandlers:
             stuck=self._source.stuck(uid),
             hold=self._source.hold_of(uid),
             pulls=self._source.pulls(uid),
+            rival_since=self._rival_since(seen) if any(w.kind == WaitKind.QUEUE for w in record.waits) else None,
             runtime_cause=runtime_cause(runtime) if runtime is not None else None,
             network_cause=network_cause(runtime) if runtime is not None else None,
             runtime_since=runtime_since(runtime) if runtime is not None else None,
             request_seconds=runtime.request_seconds if runtime is not None else None,
             network_since=runtime.network_since if runtime is not None else None,
         )
+
+    def _rival_since(self, seen: SeenPod) -> datetime | None:
+        name = pod_ref(seen.pod)[:2]
+        others = (one for one in self._source.pods() if pod_ref(one.pod)[:2] == name)
+        rivals = (one.since for one in others if one.pod.metadata.uid != seen.pod.metadata.uid and is_to_run(one))
+        return min(rivals, default=None)
 
     async def _known(self, seen: SeenPod) -> Situation:
         ref = pod_ref(seen.pod)
@@ -333,6 +360,11 @@ def answering(handler: Handler) -> Handler:
             return _json(ErrorAnswer(error=f"the container runtime refused: {error}"), status=502)
 
     return answer
+
+
+def is_to_run(seen: SeenPod) -> bool:
+    """Whether the pod is neither being stopped nor over."""
+    return seen.lifecycle is WorkerState.SYNCING and not has_ended(seen.status)
 
 
 def is_ready(seen: SeenPod) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec.structs import replace
 
 from glasslet.answers.agent import WaitRow
@@ -37,7 +39,7 @@ def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
         containers=len(it.pod.spec.containers) + sidecars,
         restarts=sum(status.restart_count for status, kind in it.statuses() if kind != ContainerKind.EPHEMERAL),
         now=verdict.brief,
-        since=verdict.since or it.since,
+        since=_since(it, verdict),
         lifecycle=it.lifecycle,
         is_ready=it.condition("Ready") == "True",
         settled=is_settled(verdict),
@@ -49,6 +51,16 @@ def pod_row(it: Situation, verdict: VerdictAnswer) -> PodRow:
         hold=it.hold,
         pull=next((pull_row(pull, it.now) for pull in it.pulls.values()), None),
     )
+
+
+def _since(it: Situation, verdict: VerdictAnswer) -> datetime | None:
+    """Since when the state holds, whichever agent saw it begin: a fine pod runs since its last container started."""
+    if verdict.state == VerdictState.FINE:
+        kinds = (ContainerKind.MAIN, ContainerKind.SIDECAR)
+        running = [status.state.running for status, kind in it.statuses() if kind in kinds]
+        starts = [one.started_at for one in running if one is not None and one.started_at is not None]
+        return max(starts, default=verdict.since)
+    return verdict.since or it.status.start_time or it.since
 
 
 def _station(it: Situation, verdict: VerdictAnswer) -> str:

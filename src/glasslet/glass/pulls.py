@@ -43,6 +43,20 @@ def pull_words(view: PullView) -> str:
     return progress_words(view.progress) if view.progress is not None else ""
 
 
+def first_words(view: PullView) -> str:
+    """The pull that a queued one waits for, with its bytes: `registry/app:1 (5 MiB of 12 MiB, stalled for 20 s)`; "" if
+    it is not queued."""
+    if view.queued_behind is None or not view.first:
+        return ""
+    known = progress_words(view.first_progress) if view.first_progress is not None else ""
+    return f"{view.first} ({known})" if known else view.first
+
+
+def is_stalled(view: PullView) -> bool:
+    """Whether no byte comes for some time."""
+    return view.progress is not None and view.progress.stalled is not None
+
+
 def layer_words(view: PullView) -> str:
     """How many layers are there, come in and wait; "" if unknown."""
     layers = view.progress.layers if view.progress is not None else ()

@@ -33,6 +33,8 @@ ALLOWED: Mapping[str, float] = {
     WaitKind.HOOK: 600.0,
 }
 """Seconds by kind of wait: half of its deadline or less, if it has one. Kinds that are not listed have no limit."""
+CSI_LIMIT = 120.0
+"""Seconds, csi.timeout; a test holds it against `volumes.csi`."""
 _SANDBOX = 120.0
 """Seconds for calls that create a sandbox: networks may be slow."""
 
@@ -79,6 +81,8 @@ def call_limit(wait: LiveWait, request: float) -> float | None:
     `request`: runtimeRequestTimeout."""
     if wait.until is not None:
         return max(wait.until - wait.since, 0.0)
+    if wait.kind == WaitKind.CSI_CALL:
+        return CSI_LIMIT
     if wait.kind != WaitKind.CRI_CALL or wait.on in _OPEN_ENDED:
         return None
     return 2 * request if wait.on == "RunPodSandbox" else request

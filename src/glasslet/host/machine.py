@@ -123,6 +123,19 @@ def capacity_of(path: str) -> int:
     return stat.f_blocks * stat.f_frsize
 
 
+def out_of_inodes(path: str) -> str:
+    """The folder at or above `path` that exists, if its file system has bytes but no inode left; else "". What has no
+    inodes at all (btrfs) never has none left."""
+    place = path
+    while place != "/" and not os.path.exists(place):
+        place = os.path.dirname(place)
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return ""
+    return place if found.f_files and not found.f_favail and found.f_bavail else ""
+
+
 def _memory_info(text: str) -> dict[str, int]:
     found = {}
     for line in text.split("\n"):

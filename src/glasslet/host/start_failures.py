@@ -8,6 +8,7 @@ import re
 import ssl
 from typing import Final
 
+from glasslet.host.machine import out_of_inodes
 from glasslet.host.processes import listeners
 
 _PORT: Final = re.compile(r"(?:\('|listen on )(?P<address>\[?[^'\s]*?\]?)(?:', |:)(?P<port>\d+)")
@@ -31,6 +32,8 @@ def start_failure(error: BaseException) -> str:
     place = f" ({error.filename})" if error.filename else ""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
+            if error.filename and out_of_inodes(str(error.filename)):
+                return f"no inode is left on the disk{place}, though bytes are free: {os.strerror(error.errno)}"
             return f"no space is left on the disk{place}: {os.strerror(error.errno)}"
         case errno.EROFS | errno.EACCES | errno.EPERM:
             return f"a file or folder cannot be written{place}: {os.strerror(error.errno)}"

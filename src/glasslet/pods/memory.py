@@ -56,6 +56,8 @@ class PodMemory(Struct):
     """When images were fetched or found, in monotonic seconds; None once the pod's start is counted."""
     stalled: str = ""
     """The finding that acting changed nothing, while it stands."""
+    left_out_of_dns: tuple[str, ...] = ()
+    """The findings about the DNS configuration of its sandbox."""
     resize_error: str = ""
     """Why the last try to resize failed."""
     termination_messages: dict[ContainerID, str] = field(default_factory=dict)

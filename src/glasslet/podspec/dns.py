@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -20,6 +20,10 @@ _NO_CLUSTER_DNS = (
     'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. '
     'Falling back to "Default" policy.'
 )
+
+
+TOO_MUCH: Final = "DNSConfigForming"
+"""Reason of the event for a configuration beyond the limits of resolvers."""
 
 
 class DNSProblem(NamedTuple):
@@ -134,7 +138,7 @@ def _fit_searches(searches: list[str], problems: list[DNSProblem]) -> tuple[str,
 
 def _exceeded(limits: str, things: str, line: str, kept: list[str]) -> DNSProblem:
     text = f"{limits} were exceeded, some {things} have been omitted, the applied {line} line is: {' '.join(kept)}"
-    return DNSProblem("DNSConfigForming", text)
+    return DNSProblem(TOO_MUCH, text)
 
 
 def _missing_cluster_dns(pod: Pod) -> DNSProblem:

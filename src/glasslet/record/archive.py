@@ -11,6 +11,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.record.disk import Line, raw_lines, unpacked
 from glasslet.record.events import Event, end_of, settled
 from glasslet.record.history import AgentGap, PodRecord
+from glasslet.record.lasting import lasting
 
 
 class Archived(Struct, frozen=True, kw_only=True):
@@ -64,6 +65,16 @@ class Archive:
             return None
         frozen = {run: tuple(settled(events, ends.get(run))) for run, events in by_run.items()}
         return Archived(pod=pod, by_run=frozen, gaps=tuple(gaps), shed=shed, damaged=damaged)
+
+    def earlier(self, run: str) -> dict[str, tuple[Event, ...]]:
+        """What lasts of each pod from other runs than this, by uid (see `record.lasting`)."""
+        found: dict[str, list[Event]] = {}
+        for raw in raw_lines(self.folder):
+            line = unpacked(raw) if b'"events":' in raw else None
+            if line is not None and line.pod and line.run != run:
+                found.setdefault(line.pod[-1], []).extend(line.events)
+        every = {uid: lasting(sorted(events, key=lambda event: event.start)) for uid, events in found.items()}
+        return {uid: events for uid, events in every.items() if events}
 
     def pods(self) -> list[PodRef]:
         """Every pod on disk, the one written to last at the end."""

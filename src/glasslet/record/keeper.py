@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.concurrency.own_threads import OwnThreads
 from glasslet.record.archive import Archive, Archived, made_record
 from glasslet.record.disk import Line, NoSpace, Retention, SegmentWriter
-from glasslet.record.events import kept_name
+from glasslet.record.events import Event, kept_name
 from glasslet.record.history import PodRecord
 from glasslet.record.standing import StandingFinding
 from glasslet.record.store import Batch, Record
@@ -58,6 +59,7 @@ class RecordKeeper:
         self._one_writer = threading.Lock()
         self._threads = OwnThreads("record")
         self._readers = OwnThreads("record: reading", limit=2)
+        self._earlier: Mapping[str, tuple[Event, ...]] | None = None
         self._retry_at = 0.0
 
     async def run(self) -> None:
@@ -108,6 +110,12 @@ class RecordKeeper:
         """Every pod with a record, the one written to last at the end."""
         archived = await self._readers.run(Archive(self.folder).pods)
         return list(dict.fromkeys([*archived, *self.record.pods()]))
+
+    async def earlier(self) -> Mapping[str, tuple[Event, ...]]:
+        """What lasts of each pod from earlier runs, by uid: read once, when first asked for."""
+        if self._earlier is None:
+            self._earlier = await self._readers.run(Archive(self.folder).earlier, self.run_id)
+        return self._earlier
 
     def _read(self, uid: str, memory: PodRecord | None) -> PodRecord | None:
         """Blocks."""

@@ -101,12 +101,16 @@ class DesiredPods:
 
     def _report_duplicates(self, source: str, duplicates: set[PodRef]) -> None:
         for pod in self._duplicates[source] - duplicates:
-            self._recorder.withdrawn(_duplicate(pod, source), pod=pod)
+            self._recorder.withdrawn(_left_out(pod, source), pod=pod)
         for pod in sorted(duplicates - self._duplicates[source]):
-            self._recorder.finding(_duplicate(pod, source), pod=pod)
+            self._recorder.finding(_left_out(pod, source), pod=pod)
             self._events(pod, "Warning", "FailedValidation", _duplicate(pod, source))
             _log.warning("duplicate pod ignored", extra={"pod": str(pod), "source": source})
         self._duplicates[source] = duplicates
+
+
+def _left_out(pod: PodRef, source: str) -> str:
+    return f"two manifests ({source}) have pods of this name and namespace: the one with uid {pod.uid} is left out"
 
 
 def _duplicate(pod: PodRef, source: str) -> str:

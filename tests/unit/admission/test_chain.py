@@ -131,3 +131,12 @@ def test_the_question_whether_a_pod_still_fits_claims_nothing() -> None:
     plugins = Plugins()
     assert isinstance(with_plugins(plugins).fits(api_pod(), []), Admitted)
     assert not plugins.claims
+
+
+def test_a_pod_that_is_admitted_without_an_extended_resource_is_found() -> None:
+    found: list[str] = []
+    admission = PodAdmission(node=node, allocatable=room, find=lambda _, text: found.append(text))
+    assert admission(api_pod(requests={"example.com/gpu": "1", "cpu": "1"}), []) == Admitted()
+    assert found == ["it asks for example.com/gpu, which this node does not offer, and runs without"]
+    admission(api_pod(), [])
+    assert len(found) == 1

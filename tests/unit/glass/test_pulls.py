@@ -64,3 +64,15 @@ def test_why_and_ps_say_how_far_the_pull_is() -> None:
     evidence = {item.label: item.text for item in verdict.evidence}
     assert evidence["layers"] == "1 of 3 there, 1 coming in, 1 not begun"
     assert pod_row(it, verdict).pull == pull_row(HALF, NOW)
+
+
+def test_a_queued_pull_names_the_one_that_has_run_longest() -> None:
+    queued = PullView(image="app:1", queued_behind=2, first="r.example/big:1", first_progress=HALF.progress)
+    it = situation(
+        now=status(phase="Pending"),
+        record=record(*STARTED[:3], stations=(standing("image", 88, "main"),)),
+        pulls={"main": queued},
+    )
+    verdict = pod_verdict(it)
+    assert "queued behind 2 pulls, of which r.example/big:1 (12 MiB of 80 MiB, 2 MiB/s) has run" in verdict.sentence
+    assert "maxParallelImagePulls" in verdict.next_step

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from glasslet.glass.stuck import ALLOWED, NAMELESS, is_planned, nameless, stuck_wait
+from glasslet.glass.stuck import ALLOWED, CSI_LIMIT, NAMELESS, is_planned, nameless, stuck_wait
 from glasslet.record.stations import Station, WaitKind
+from glasslet.volumes.csi.driver_calls import CALL_SECONDS
 from tests.builders.record import BASE, waiting
 
 
@@ -75,3 +76,7 @@ def test_work_without_a_name_may_last_a_minute() -> None:
     found = nameless(NAMELESS + 1, BASE)
     assert found is not None
     assert found.since == BASE - NAMELESS - 1
+
+
+def test_the_limit_of_a_drivers_call_is_that_of_the_calls() -> None:
+    assert CSI_LIMIT == CALL_SECONDS

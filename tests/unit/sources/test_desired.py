@@ -87,7 +87,7 @@ def test_a_duplicate_is_one_finding_however_often_it_is_reported(world: World) -
     for _ in range(3):
         world.desired.update_source("file", [pod(uid="1"), pod(uid="2")])
     assert world.recorder.findings == [
-        'Error validating pod web_default(2) from file due to duplicate pod name "web", ignoring'
+        "two manifests (file) have pods of this name and namespace: the one with uid 2 is left out"
     ]
 
 

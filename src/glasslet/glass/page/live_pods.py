@@ -64,6 +64,7 @@ class LivePods:
         return self._values
 
     async def _read(self, now: float) -> None:
+        earlier = await self._glass.earlier()
         agent, standings = self._source.agent(), self._record.standings()
         every = self._source.pods()
         known: dict[str, _Known] = {}
@@ -74,7 +75,7 @@ class LivePods:
             if old is not None and uid not in again and _is_the_same(old, seen, mark):
                 known[uid] = old
                 continue
-            row = self._glass.row(seen, standings, agent)
+            row = self._glass.row(seen, standings, agent, earlier)
             known[uid] = _Known(seen.pod, seen.status, mark, now, row, self._fields(seen, row))
             # A millisecond or two for a pod with a long history: other work has its turn in between.
             await asyncio.sleep(0)

@@ -105,6 +105,12 @@ _NO_PROGRAM: Final = re.compile(
     r"(?:fork/)?exec:? \"?(?P<path>[^\s:\"]+)\"?: (?:no such file|executable file not found)"
 )
 _NO_HANDLER: Final = re.compile(r'no runtime for "(?P<handler>[^"]*)" is configured')
+_NO_SHIM: Final = re.compile(
+    r"runtime \"?(?P<type>[^\s\":]+)\"? binary not installed \"?(?P<name>[^\s\":]+)|"
+    r'exec: \\*"(?P<program>containerd-shim[^"\\]*)\\*": (?:executable file not found|file does not exist)'
+)
+_EXPECTS_SYSTEMD: Final = re.compile(r"expected cgroupsPath to be of format \W*slice:prefix:name")
+_WANTS_FILES: Final = re.compile(r"(?:cgroup|mkdir)\S* ?(?P<path>\S*kubepods\S*\.slice:\S*)")
 _PROGRAM_FAILED: Final = re.compile(
     r"(?P<path>/\S+) did not terminate success\w+: (?P<how>.*?)(?:: unknown)?$", re.DOTALL
 )
@@ -165,6 +171,23 @@ def _low_level(chain: str) -> Cause | None:
     if (found := _NO_HANDLER.search(chain)) is not None:
         step = "correct the handler of the pod's RuntimeClass, or add it to the runtime's configuration on this node"
         return Cause(f"the runtime of this node has no handler {found['handler']}", step)
+    if _EXPECTS_SYSTEMD.search(chain) is not None:
+        return Cause(
+            "the runtime's cgroup driver is systemd, this agent's is cgroupfs",
+            "give both the same: cgroupDriver: systemd in the agent's configuration, or SystemdCgroup = false in the "
+            "runtime's",
+        )
+    if _WANTS_FILES.search(chain) is not None:
+        return Cause(
+            "the runtime's cgroup driver is cgroupfs, this agent's is systemd",
+            "give both the same: cgroupDriver: cgroupfs in the agent's configuration, or SystemdCgroup = true in the "
+            "runtime's",
+        )
+    if (found := _NO_SHIM.search(chain)) is not None:
+        return Cause(
+            f"the runtime's shim {found['name'] or found['program']} is not installed",
+            "install it beside containerd (package containerd), or correct runtime_type in the runtime's configuration",
+        )
     if (found := _NO_PROGRAM.search(chain)) is not None:
         step = "install it, or correct the runtime's configuration (BinaryName)"
         return Cause(f"the runtime's program {found['path']} does not exist", step)

@@ -6,12 +6,20 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from glasslet.answers.words import size_words
 from glasslet.api.container import Container
 from glasslet.glass.verdicts.causes import Cause, last_part
 
 _Pattern = tuple[str, Callable[[re.Match[str], Container], Cause]]
 _COMMAND: Final = "correct command, args or image"
 _CAUSES: Final[tuple[_Pattern, ...]] = (
+    (
+        r"files of the container could not be made(?: \((?P<path>[^)]*)\))?: (?P<why>.*)",
+        lambda m, _: Cause(
+            f"the agent cannot write its files {m['path'] or 'below its root directory'}: {m['why']}",
+            "free space on the disk of the agent's root directory, or make it writable (df, df -i, dmesg)",
+        ),
+    ),
     (
         r"no space left on device",
         lambda _, __: Cause("no space is left on the runtime's disk", "free space on that disk (df; unused images)"),
@@ -37,6 +45,40 @@ _CAUSES: Final[tuple[_Pattern, ...]] = (
             "its command is a program for another architecture (exec format error)",
             "use an image built for the node's architecture",
         ),
+    ),
+    (
+        r'error mounting "[^"]*/containers/[^/"]+/[0-9a-f]{8}" to rootfs at "(?P<at>[^"]*)".*not a directory',
+        lambda m, _: Cause(
+            f"its terminationMessagePath {m['at']} is a folder in the image, and must be a file",
+            "correct terminationMessagePath (usual: /dev/termination-log)",
+        ),
+    ),
+    (
+        r"unable to set memory limit to (?P<asked>\d+)(?: \(current usage: \d+, peak usage: (?P<needs>\d+)\))?",
+        lambda m, it: Cause(
+            f"its memory limit ({it.resources.limits.get('memory', m['asked'] + ' bytes')}) is too small to start a "
+            "process" + (f": that alone takes {size_words(int(m['needs']))}" if m["needs"] else ""),
+            "raise resources.limits.memory",
+        ),
+    ),
+    (
+        r'cannot load seccomp profile "(?P<path>[^"]*)": open [^:]*: no such file or directory',
+        lambda m, _: Cause(
+            f"its seccomp profile {m['path']} does not exist on this node",
+            "put the profile there, or correct securityContext.seccompProfile.localhostProfile",
+        ),
+    ),
+    (
+        r'path "(?P<path>[^"]*)" is mounted on "(?P<on>[^"]*)" but it is not a (?P<kind>shared(?: or slave)?) mount',
+        lambda m, _: Cause(
+            f"a volume wants mountPropagation, and its path {m['path']} is on a mount of the node that is not "
+            f"{m['kind']}",
+            f"make it so (mount --make-rshared {m['on']}), or leave mountPropagation out",
+        ),
+    ),
+    (
+        r"Cwd must be an absolute path",
+        lambda _, it: Cause(f"its working directory {it.working_dir} is no absolute path", "correct workingDir"),
     ),
     (
         r'error mounting "(?P<source>[^"]*)" to rootfs at "(?P<at>[^"]*)".*not a directory',

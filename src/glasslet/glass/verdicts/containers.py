@@ -9,9 +9,12 @@ from glasslet.api.container import Container
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated
 from glasslet.api.restarts import policy_of, restarts_after
+from glasslet.glass.trace.timeline import moment
+from glasslet.glass.trace.waterfall import latest_life
 from glasslet.glass.verdicts.exits import exit_brief, exit_words, killing_of, next_step, saying
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved
+from glasslet.record.lasting import crashing_since
 from glasslet.record.stations import Station, WaitKind
 
 
@@ -24,8 +27,10 @@ def crash_back_off(it: Situation) -> VerdictAnswer | None:
         last = status.last_state.terminated
         wait = it.wait(WaitKind.BACK_OFF, container=status.name)
         again = it.until(wait)
-        since = last.finished_at if last is not None else None
-        held = duration(wait.until - since.timestamp()) if wait and wait.until and since else ""
+        ended = last.finished_at if last is not None else None
+        held = duration(wait.until - ended.timestamp()) if wait and wait.until and ended else ""
+        first = crashing_since(latest_life(it.record.events), status.name)
+        since = moment(first) if first is not None and (ended is None or moment(first) < ended) else ended
         after = exit_words(it, status.name, last)
         return it.verdict(
             Rule.CRASH_BACK_OFF,

@@ -12,6 +12,7 @@ from glasslet.record.stations import WaitKind
 
 _ERROR: Final = re.compile(r"rpc error: code = (?P<code>\w+) desc = (?P<said>.*)$", re.DOTALL)
 _CALL: Final = re.compile(r"CSI driver (?P<driver>\S+): (?P<method>\w+)(?: of volume (?P<volume>.*))?")
+_AWAY: Final = re.compile(r"failed to connect to all addresses.*?unix:(?P<path>/\S+?)(?::|,| |$)")
 _LATER: Final = "the agent tries it again, and undoes it when the pod goes; if it lasts, see the driver's log"
 _LOG: Final = "see the log of the driver's pod on this node"
 _CODES: Final[Mapping[str, tuple[str, str]]] = {
@@ -52,4 +53,8 @@ def driver_cause(said: str, call: str) -> Cause | None:
     found = _CALL.fullmatch(call)
     who = f"CSI driver {found['driver']} ({found['method']})" if found is not None else "its CSI driver"
     words = " ".join(error["said"].split())
+    if (away := _AWAY.search(words)) is not None:
+        # The gRPC library's own words, not the driver's.
+        there = "there is no socket" if "No such file" in words else "no process listens"
+        return Cause(f"{who} does not answer: {there} at {away['path']}", step)
     return Cause(f"{who} {means} [{error['code']}]{': ' + words if words else ''}", step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 from glasslet.answers.states import ContainerKind, Rule, VerdictState, WorkerState
@@ -17,6 +18,7 @@ from glasslet.record.stations import Station, WaitKind
 
 _STOPPING = (WorkerState.TERMINATING, WorkerState.TERMINATED)
 _AT_WORK = (WorkerState.SYNCING, *_STOPPING)
+_OVER_VOLUME = re.compile(r'Usage of EmptyDir volume "(?P<name>[^"]*)" exceeds the limit "(?P<limit>[^"]*)"')
 _DEFAULT_GRACE = 30
 """Seconds; the API's default."""
 
@@ -183,7 +185,8 @@ def over(it: Situation) -> VerdictAnswer | None:
         )
     late = it.status.reason == "DeadlineExceeded"
     deadline_ = f"its deadline passed (activeDeadlineSeconds {it.pod.spec.active_deadline_seconds})" if late else ""
-    why = deadline_ or it.status.message or it.status.reason or _failures(it) or codes
+    evicted, evicted_step = _eviction(it)
+    why = deadline_ or evicted or it.status.message or it.status.reason or _failures(it) or codes
     logs = f"read its log: glasslet logs {it}" if any(has_run(s) for s, _ in it.statuses()) else ""
     words = [f"{name}: {text}" for name, text in it.last_words.items() if text]
     return it.verdict(
@@ -193,8 +196,24 @@ def over(it: Situation) -> VerdictAnswer | None:
         brief=it.status.reason or why,
         since=finished or it.since,
         evidence=[("containers", codes), ("reason", it.status.reason), ("last words", "; ".join(words))],
-        next_step="raise activeDeadlineSeconds, or find what took so long (glasslet trace)" if late else logs,
+        next_step="raise activeDeadlineSeconds, or find what took so long (glasslet trace)"
+        if late
+        else evicted_step or logs,
     )
+
+
+def _eviction(it: Situation) -> tuple[str, str]:
+    """Why this node evicted the pod, and what helps; empty if it did not."""
+    if it.status.reason != "Evicted":
+        return "", ""
+    said = it.status.message.strip().rstrip(".")
+    if (volume := _OVER_VOLUME.search(said)) is not None:
+        words = f"it wrote more to its emptyDir volume {volume['name']} than sizeLimit {volume['limit']} allows"
+        return f"the node evicted it: {words}", f"raise sizeLimit of {volume['name']}, or write less to it"
+    if "ephemeral local storage usage exceeds" in said:
+        return f"the node evicted it: {said}", "raise limits.ephemeral-storage, or write less to logs and layers"
+    step = "see what the node has left (glasslet why node), and give the pod requests that fit what it uses"
+    return f"the node evicted it: {said}", step
 
 
 def _failures(it: Situation) -> str:

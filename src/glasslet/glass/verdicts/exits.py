@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +10,8 @@ from msgspec import Struct
 
 from glasslet.api.lifecycle import Probe
 from glasslet.api.pod_status import ContainerStateTerminated, ContainerStatus
+from glasslet.glass.verdicts.causes import Cause
+from glasslet.glass.verdicts.container_causes import container_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, StationSpan
 from glasslet.record.stations import Station
@@ -26,6 +29,7 @@ _CODES: Final = {
 }
 _SIGNALS: Final = (137, 143)
 
+_EXEC: Final = re.compile(r"exec (?P<path>/\S+): (?P<why>exec format error|no such file or directory)")
 _QUOTED: Final = 120
 """Characters of a container's last log line in a sentence; the evidence has more of it."""
 
@@ -98,6 +102,10 @@ def exit_words(it: Situation, name: str, ended: ContainerStateTerminated | None)
         return f"ran out of memory (OOMKilled; {_memory(it, name)})"
     if (killed := killing_of(it, name, ended)) is not None:
         return f"was killed because {killed.why}, exit code {ended.exit_code}"
+    if (cause := start_error(it, name, ended)) is not None:
+        return f"could not be started: {cause.words}"
+    if (cause := _exec_error(it, name)) is not None:
+        return f"exited with code {ended.exit_code}: {cause.words}"
     if ended.signal:
         return f"was killed by signal {ended.signal}"
     if not ended.exit_code and it.pod.spec.restart_policy not in ("", "Always"):
@@ -107,10 +115,34 @@ def exit_words(it: Situation, name: str, ended: ContainerStateTerminated | None)
     return f"exited with code {ended.exit_code}" + (f" ({said})" if said else "")
 
 
+def start_error(it: Situation, name: str, ended: ContainerStateTerminated | None) -> Cause | None:
+    """Why an instance never ran, None if it did."""
+    if ended is None or ended.reason != "StartError" or not ended.message:
+        return None
+    return container_cause(ended.message, it.container(name))
+
+
+def _exec_error(it: Situation, name: str) -> Cause | None:
+    """Why the kernel could not run the command, which the runtime says as the container's last words."""
+    found = _EXEC.fullmatch(it.last_words.get(name, "").strip())
+    if found is None:
+        return None
+    path = found["path"]
+    if found["why"] == "exec format error":
+        return Cause(
+            f"its command {path} is a program for another architecture, or a script without #! line",
+            "use an image for the node's architecture, or add the #! line to the script",
+        )
+    return Cause(
+        f"what its command {path} is run by does not exist: the interpreter of its #! line, or its loader",
+        f"check the first line of {path} (a \\r of Windows at its end is part of the name), or the image's libraries",
+    )
+
+
 def saying(it: Situation, name: str) -> str:
     """The last log line of a container that ended by itself, as part of a sentence: most programs say there why."""
     words = " ".join(it.last_words.get(name, "").split())
-    if not words:
+    if not words or _EXEC.fullmatch(words):
         return ""
     return f', saying "{words}"' if len(words) <= _QUOTED else f', saying "… {words[-_QUOTED:]}"'
 
@@ -170,6 +202,8 @@ def next_step(it: Situation, status: ContainerStatus, ended: ContainerStateTermi
     if ended is not None and ended.exit_code == 0:
         use = f"let the command of {name} run on, or use restartPolicy OnFailure (a Job)"
         return f"{use}; its log: glasslet logs {it} -c {name}"
+    if (cause := start_error(it, name, ended) or _exec_error(it, name)) is not None and cause.next_step:
+        return cause.next_step
     if not has_run(status):
         return f"correct the command, image or security context of {name}: it never ran, so there is no log"
     return f"read its log: glasslet logs {it} -c {name}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
 from glasslet.answers.words import times
-from glasslet.glass.pulls import layer_words, pull_words
+from glasslet.glass.pulls import first_words, is_stalled, layer_words, pull_words
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.causes import Cause, image_cause
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station, WaitKind
+from glasslet.runtime.images.progress_watch import PullView
 
 _NEXT = {
     "ErrImageNeverPull": "import the image into the runtime, or change imagePullPolicy from Never",
@@ -62,6 +63,14 @@ def image_failed(it: Situation) -> VerdictAnswer | None:
     return None
 
 
+def _pull_step(it: Situation, pull: PullView | None) -> str:
+    if pull is not None and pull.queued_behind is not None:
+        return "wait, or let pulls run side by side (serializeImagePulls: false, maxParallelImagePulls)"
+    if pull is not None and is_stalled(pull):
+        return f"check the registry and this node's connection to it; to begin anew, delete the pod ({it})"
+    return "wait; if it is slow, a mirror or a smaller image helps"
+
+
 def image_pulling(it: Situation) -> VerdictAnswer | None:
     """An image is being pulled, or its pull is queued."""
     for standing in it.record.stations:
@@ -75,6 +84,8 @@ def image_pulling(it: Situation) -> VerdictAnswer | None:
         known = pull_words(pull) if pull is not None else ""
         doing = f"waits in the {queued.on}" if queued is not None else "is being pulled"
         doing += f": {known}" if known else ""
+        first = first_words(pull) if pull is not None else ""
+        doing += f", of which {first} has run longest" if first else ""
         brief = known or (queued.on if queued is not None else "pulling")
         if credentials is not None:
             doing, brief = f"waits for {credentials.on}", credentials.on
@@ -91,5 +102,6 @@ def image_pulling(it: Situation) -> VerdictAnswer | None:
                 ("bytes", known),
                 ("layers", layer_words(pull) if pull is not None else ""),
             ],
+            next_step=_pull_step(it, pull),
         )
     return None

@@ -6,14 +6,16 @@ import re
 
 from glasslet.answers.states import Rule, VerdictState
 from glasslet.answers.why import VerdictAnswer
-from glasslet.answers.words import times
+from glasslet.answers.words import duration, times
 from glasslet.api.container import Container
+from glasslet.glass.stuck import call_limit
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.container_causes import container_cause
 from glasslet.glass.verdicts.csi_words import driver_cause, failed_call
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.volume_words import volume_cause, volume_words
 from glasslet.record.events import Waited
+from glasslet.record.history import LiveWait
 from glasslet.record.stations import Station, WaitKind
 
 _NOT_FOUND = re.compile(r'(?P<kind>secret|configmap)s? "(?P<name>[^"]+)" not found', re.IGNORECASE)
@@ -96,7 +98,7 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
     which = volume_words(it.pod, name) if name else "its volumes"
     since = it.failing_since(Station.VOLUMES) if failed else None
     began = since or moment(wait.since if wait is not None else failures[0].start)
-    lasts = f"; {doing or 'a call'} runs for {it.ago(wait.since)}" if wait is not None else ""
+    lasts = f"; {doing or 'a call'} runs for {it.ago(wait.since)}{_limit(wait)}" if wait is not None else ""
     return it.verdict(
         Rule.VOLUME_NOT_READY,
         VerdictState.FAILING if failed else VerdictState.WAITING,
@@ -113,6 +115,11 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
         if failed
         else "check what it is made of if it lasts: glasslet waits lists the call",
     )
+
+
+def _limit(wait: LiveWait) -> str:
+    limit = call_limit(wait, 0.0) if wait.kind == WaitKind.CSI_CALL else None
+    return f" (of at most {duration(limit)})" if limit is not None else ""
 
 
 def _waited_for(call: str) -> tuple[str, str]:

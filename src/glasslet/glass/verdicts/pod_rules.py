@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -51,6 +52,9 @@ _QUOTING = frozenset(
         Rule.ENDED_CONTAINER,
     )
 )
+_NO_SPACE = re.compile(r"no space (?:is )?left on (?:device|the disk|the runtime's disk)", re.IGNORECASE)
+_FINDINGS = 4
+"""Findings of a pod beside its verdict, at most."""
 _QUIET = (VerdictState.FINE, VerdictState.ENDED)
 
 
@@ -64,12 +68,29 @@ def short_verdict(it: Situation) -> VerdictAnswer:
 
 def pod_verdict(it: Situation) -> VerdictAnswer:
     """The verdict on the pod."""
-    verdict = short_verdict(it)
+    verdict = _with_inodes(it, short_verdict(it))
     if due := ending.deadline(it):
         verdict = replace(
             verdict, evidence=(*verdict.evidence, Evidence(label="deadline", text=f"the pod is stopped {due}"))
         )
+    found = tuple(Evidence(label="finding", text=text) for text in it.record.findings() if text not in verdict.sentence)
+    verdict = replace(verdict, evidence=(*verdict.evidence, *found[:_FINDINGS]))
     return replace(verdict, rest=the_rest(it)) if verdict.state not in _QUIET else verdict
+
+
+def _with_inodes(it: Situation, verdict: VerdictAnswer) -> VerdictAnswer:
+    """What is missing is not space but inodes: the kernel has one error for both."""
+    if not it.without_inodes or not (found := _NO_SPACE.search(verdict.sentence)):
+        return verdict
+    where = f"no inode is left on the disk of {it.without_inodes}"
+    return replace(
+        verdict,
+        sentence=f"{verdict.sentence[: found.start()]}{where}{verdict.sentence[found.end() :]}",
+        brief=where,
+        evidence=(*verdict.evidence, Evidence(label="inodes", text=f"{where}; bytes are free (df -i, df)")),
+        next_step=f"remove files that are not needed on the disk of {it.without_inodes} (df -i): many small ones; "
+        "the agent tries again",
+    )
 
 
 def quotes_last_words(verdict: VerdictAnswer) -> bool:

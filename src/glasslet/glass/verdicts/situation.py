@@ -32,8 +32,9 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     or action that takes too long; `hold`: the stop at which the pod is held; `runtime_cause`, `network_cause`: why they
     are not ready, where it was looked up; `runtime_since`, `network_since`: since when; `pulls`: what containers wait
     for, by name; `beneath`: processes below a runtime call that lasts; `holders`: processes that work in the pod's
-    volumes. The last two only if the machine was looked at. `request_seconds`: runtimeRequestTimeout, where it is
-    needed for words."""
+    volumes. `without_inodes`: a folder whose file system has no inode left, though a failure speaks of space. The last
+    three only if the machine was looked at. `request_seconds`: runtimeRequestTimeout, where it is needed for words;
+    `rival_since`: since when another pod of its name and namespace is to run."""
 
     pod: Pod
     status: PodStatus
@@ -54,6 +55,8 @@ class Situation(Struct, frozen=True, kw_only=True, dict=True):
     beneath: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
     request_seconds: float | None = None
+    without_inodes: str = ""
+    rival_since: datetime | None = None
 
     def __str__(self) -> str:
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"

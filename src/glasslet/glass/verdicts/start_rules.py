@@ -19,6 +19,7 @@ _HELP: Final[tuple[tuple[str, str], ...]] = (
         "renew or correct the file that the problem names, then start again",
     ),
     (r"cgroup ?driver|systemd cgroup", "give the agent and the runtime the same cgroup driver, then start again"),
+    (r"no inode is left", "remove files that are not needed on that disk (df -i), then start again"),
     (r"No space left|disk quota", "free space on that disk, then start again"),
     (
         r"Read-only file system|Permission denied",

@@ -34,6 +34,18 @@ def predecessor(it: Situation) -> VerdictAnswer | None:
     wait = it.wait(WaitKind.QUEUE)
     if wait is None or wait.station or it.passed(Station.SANDBOX) is not None:
         return None
+    if it.rival_since is not None:
+        ran = f"since {it.clock(it.rival_since)} ({it.ago(it.rival_since)})"
+        return it.verdict(
+            Rule.NAME_CLASH,
+            VerdictState.FAILING,
+            f"{it} does not start: another manifest has a pod of this name and namespace, which came first and is to "
+            f"run {ran}.",
+            brief="another manifest has a pod of this name",
+            since=moment(wait.since),
+            evidence=[("in the way", wait.on)],
+            next_step="give one of the two another name (grep for it among the manifests), or remove one of the files",
+        )
     return it.verdict(
         Rule.PREDECESSOR,
         VerdictState.WAITING,

@@ -29,6 +29,23 @@ _WRONG: Final = (VerdictState.FAILING, VerdictState.WAITING, VerdictState.ENDED)
 _NOTHING_WRONG: Final = (Rule.FINE, Rule.SUCCEEDED, Rule.GONE)
 _PASSING: Final = (Rule.PREDECESSOR, Rule.CONTAINER_STOPPING, Rule.WAITING_REASON, Rule.UNKNOWN)
 """Rules of a waiting pod that goes on by itself."""
+_STEPS: Final = (
+    (
+        "clock jumped",
+        "check what sets the clock (timedatectl, chronyc tracking); times in sentences may be off by that",
+    ),
+    (
+        "two manifests (",
+        "give one of the two another name (grep for it among the manifests), or remove one of the files",
+    ),
+    ("limits were exceeded", "shorten dnsConfig, or resolv.conf of the node: resolvers take 3 servers and 32 domains"),
+    (
+        "does not offer, and runs without",
+        "check the device plugin of that resource on this node (glasslet waits, its pod)",
+    ),
+    ("mounts below", "make that mount shared (mount --make-rshared)"),
+)
+"""What helps against some findings: words of theirs, and the next step."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -141,6 +158,7 @@ def _finding(record: PodRecord, text: str, *, name: str, namespace: str = "") ->
         sentence=f"{whose} found{when}: {text.removesuffix('.')}.",
         brief=text,
         since=since,
+        next_step=next((step for words, step in _STEPS if words in text), ""),
     )
 
 

@@ -29,11 +29,24 @@ _HINTS: Final = (
     (r"no volume plugin matched", "use a volume type that this node supports (docs/volumes.md)"),
     (r'persistentvolumeclaims "(?P<path>[^"]*)" not found', "create claim {path}, or correct claimName"),
     (
+        r'serviceaccounts "(?P<path>[^"]*)" not found',
+        "create ServiceAccount {path} in the pod's namespace, or correct serviceAccountName",
+    ),
+    (
+        r"failed to fetch token: .*forbidden",
+        "see why the API server refuses the token: rights of system:nodes, admission policies and webhooks",
+    ),
+    (r"no CSIDriver object", "install that CSI driver: its CSIDriver object comes with it"),
+    (
         r"list of registered CSI drivers",
         "install that CSI driver on the node, or use another type of volume",
     ),
     (r"not bound|unbound", "bind the claim: check its StorageClass, and that a fitting PersistentVolume exists"),
     (r"[Cc]onnection refused|No route to host|timed out", "check the storage server and the connection to it"),
+    (
+        r"Read-only file system",
+        "see in the kernel's log (dmesg) why that disk is read-only, then make it writable (mount -o remount,rw)",
+    ),
     (r"No space left", "free space on the disk that it names"),
 )
 

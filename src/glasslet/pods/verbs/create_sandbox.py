@@ -12,7 +12,7 @@ from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.verbs.earlier_agent import while_unsettled
-from glasslet.podspec.dns import FormedDNS, form_dns
+from glasslet.podspec.dns import TOO_MUCH, FormedDNS, form_dns
 from glasslet.podspec.errors import ConfigError
 from glasslet.podspec.request import NodeFacts, SandboxRequest, UserNamespace
 from glasslet.podspec.sandbox import sandbox_spec
@@ -60,6 +60,7 @@ class SandboxCreator:
                 dns = form_dns(memory.pod, self._node())
                 handler = await self._handlers.handler(memory.pod)
                 spec = self._make_spec(memory, attempt, handler, dns)
+                self._find(memory, dns)
                 for problem in dns.problems:
                     self._events(memory.ref, WARNING, problem.reason, problem.message)
                     if problem.node_message:
@@ -74,6 +75,15 @@ class SandboxCreator:
                     raise runtime_failed(POD_LEVEL, error) from error
                 raise StepFailed(POD_LEVEL, f"the sandbox {UNUSABLE}{error}") from error
         memory.went_well(POD_LEVEL)
+
+    def _find(self, memory: PodMemory, dns: FormedDNS) -> None:
+        """What is left out of the pod's DNS configuration is so as long as its sandbox; events go after an hour."""
+        found = tuple(problem.message for problem in dns.problems if problem.reason == TOO_MUCH)
+        for text in set(memory.left_out_of_dns) - set(found):
+            self._report.recorder.withdrawn(text, pod=memory.ref)
+        for text in found:
+            self._report.recorder.finding(text, pod=memory.ref)
+        memory.left_out_of_dns = found
 
     def spec(self, memory: PodMemory, sandbox: ObservedSandbox) -> SandboxSpec:
         """The pod's sandbox as the runtime wants it: for RunPodSandbox, and again for each container in it. Raises

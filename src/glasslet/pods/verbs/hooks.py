@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 from glasslet.api.container import Container
@@ -84,7 +85,14 @@ class HookRunner:
             if await get(action, host=host, port=port):
                 self._metrics.hook_fell_back()
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise HookFailed(f"{what} - error: {error}") from error
+            raise HookFailed(f"{what} - error: {_connection_words(error, host, port)}") from error
+
+
+def _connection_words(error: Exception, host: str, port: int) -> str:
+    """Without the library's own objects, which its text shows."""
+    if isinstance(error, OSError) and error.errno:
+        return f"no connection to {host}:{port}: {os.strerror(error.errno)}"
+    return str(error)
 
 
 def _subject(pod: Pod, container: Container) -> str:

@@ -120,7 +120,8 @@ class ContainerMaker:
                 waiting = Waiting(reason=error.reason, message=error.message)
                 raise StepFailed(action.name, f"{error.reason}: {error.message}", waiting=waiting) from error
             except OSError as error:
-                message = f"files of the container could not be made: {error.strerror}"
+                place = f" ({error.filename})" if error.filename else ""
+                message = f"files of the container could not be made{place}: {error.strerror}"
                 self._failed(memory, action, message)
                 waiting = Waiting(reason="CreateContainerConfigError", message=message)
                 raise StepFailed(action.name, message, waiting=waiting) from error

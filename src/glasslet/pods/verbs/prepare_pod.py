@@ -45,14 +45,14 @@ class PodPreparer:
                 self._events(
                     ref, WARNING, "FailedCreatePodContainer", f"unable to ensure pod container exists: {error}"
                 )
-                why = f"the pod's cgroup could not be made: {error.strerror or error}"
+                why = f"the pod's cgroup could not be made{_place(error)}: {error.strerror or error}"
                 raise StepFailed(POD_LEVEL, why) from error
         async with self._report.at(Station.VOLUMES):
             try:
                 await self._files.prepare(pod)
             except OSError as error:
                 self._events(ref, WARNING, "Failed", f"error making pod data directories: {error}")
-                why = f"the pod's directories could not be made: {error.strerror or error}"
+                why = f"the pod's directories could not be made{_place(error)}: {error.strerror or error}"
                 raise StepFailed(POD_LEVEL, why) from error
             try:
                 self._note_refresh(memory)
@@ -96,3 +96,8 @@ class PodPreparer:
         self._handlers.release(memory.ref)
         memory.volumes = None
         self._data.forget(memory.ref)
+
+
+def _place(error: Exception) -> str:
+    path = getattr(error, "filename", None)
+    return f" ({path})" if path else ""

@@ -72,12 +72,15 @@ class PullEvents(Protocol):
 
 class PullView(Struct, frozen=True, kw_only=True):
     """A pull that a container waits for. `progress` None: nothing is known yet, or (`unreported`) the runtime does not
-    report bytes. `queued_behind`: pulls that come first, None if it runs or is not queued."""
+    report bytes. `queued_behind`: pulls that come first, None if it runs or is not queued; `first`, `first_progress`:
+    the image of the oldest of those that run, and how far it is."""
 
     image: str
     progress: PullRate | None = None
     unreported: bool = False
     queued_behind: int | None = None
+    first: str = ""
+    first_progress: PullRate | None = None
 
 
 class PullFollower(Struct, frozen=True):
@@ -139,7 +142,13 @@ class PullWatch:
     def _view(self, image: str, ahead: Callable[[], Mapping[str, int]]) -> PullView:
         pull = self._pulls.get(image)
         if pull is None:
-            return PullView(image=image, queued_behind=ahead().get(image))
+            first = next(iter(self._pulls.values()), None)
+            return PullView(
+                image=image,
+                queued_behind=ahead().get(image),
+                first=first.image if first is not None else "",
+                first_progress=first.progress(self._clock.monotonic()) if first is not None else None,
+            )
         return PullView(image=image, progress=pull.progress(self._clock.monotonic()), unreported=pull.unreported)
 
     async def run(self) -> None:

@@ -38,3 +38,15 @@ def test_the_last_call_that_failed_for_the_volume_is_found() -> None:
     assert failed_call(events, "pv1") == STAGE
     assert failed_call(events, "") == other
     assert failed_call(events[2:], "pv1") == ""
+
+
+def test_a_driver_whose_process_is_gone_is_not_quoted_by_the_librarys_words() -> None:
+    said = (
+        "rpc error: code = Unavailable desc = failed to connect to all addresses; last error: FAILED_PRECONDITION: "
+        "unix:/p/d.example/csi.sock: connect failed: addr: unix:/p/d.example/csi.sock error: Connection refused"
+    )
+    cause = driver_cause(said, "CSI driver d.example: NodePublishVolume of volume data")
+    assert cause is not None
+    assert cause.words == (
+        "CSI driver d.example (NodePublishVolume) does not answer: no process listens at /p/d.example/csi.sock"
+    )

@@ -116,3 +116,30 @@ def test_a_finalizer_keeps_a_stopped_pod() -> None:
     assert (verdict.rule, verdict.since) == ("finalizer", SINCE)
     assert "has stopped; its object stays until finalizer example.com/backup is removed" in verdict.sentence
     assert pod_verdict(replace(it, lifecycle="syncing")).rule != "finalizer"
+
+
+@pytest.mark.parametrize(
+    ("message", "words", "step"),
+    [
+        (
+            'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
+            "the node evicted it: it wrote more to its emptyDir volume v than sizeLimit 1Mi allows",
+            "raise sizeLimit of v",
+        ),
+        (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. ",
+            "the node evicted it: Pod ephemeral local storage usage exceeds the total limit of containers 2Mi.",
+            "raise limits.ephemeral-storage",
+        ),
+        (
+            "The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi. ",
+            "the node evicted it: The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi.",
+            "glasslet why node",
+        ),
+    ],
+)
+def test_an_evicted_pod_says_what_it_was_evicted_for(message: str, words: str, step: str) -> None:
+    it = situation(now=status(phase="Failed", reason="Evicted", message=message), lifecycle="finished")
+    verdict = pod_verdict(it)
+    assert words in verdict.sentence
+    assert step in verdict.next_step

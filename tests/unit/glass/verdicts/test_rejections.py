@@ -18,6 +18,7 @@ from tests.builders.record import BASE, START, record
 from tests.builders.verdicts import (
     evidence,
     situation,
+    status,
 )
 
 
@@ -76,3 +77,11 @@ def test_a_pod_that_no_numa_node_can_hold_is_told_by_node() -> None:
         "memory fits on NUMA node 0 or NUMA node 1 (TopologyAffinityError)"
     )
     assert "glasslet node resources" in verdict.next_step
+
+
+def test_a_pod_that_a_node_under_pressure_refuses_is_told_what_is_low() -> None:
+    message = "Pod was rejected: The node had condition: [MemoryPressure DiskPressure]. "
+    it = situation(now=status(phase="Failed", reason="Evicted", message=message), lifecycle="finished")
+    verdict = pod_verdict(it)
+    assert "the node is under pressure: it is low on memory and disk space or inodes (Evicted)" in verdict.sentence
+    assert "glasslet why node" in verdict.next_step
