@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasslet.api.container import ResourceRequirements
 from glasslet.api.pod import Pod
+from glasslet.api.quantity import Quantity
 from glasslet.cli.node_command import resources_text
 from glasslet.exchange.admission import Rejected
 from glasslet.exchange.numa import NUMAHint
@@ -19,7 +21,7 @@ from glasslet.managers.hint_merge import MergeRules
 from glasslet.managers.resources_view import ResourcesView
 from glasslet.record.events import Decided
 from tests.builders.pod import container, pod
-from tests.component.manager_world import ManagerWorld, guaranteed, sized
+from tests.component.manager_world import MI, ManagerWorld, guaranteed, sized
 
 
 def decisions(world: ManagerWorld) -> list[Decided]:
@@ -36,6 +38,7 @@ async def _world(folder: Path, **settings_: object) -> ManagerWorld:
 
 
 async def test_a_guaranteed_pod_gets_whole_cpus_and_memory_of_one_node(tmp_path: Path) -> None:
+    # behaviours.md §31: "CPU static policy: exclusive CPUs for containers of Guaranteed pods with whole-CPU requests"
     world = await _world(tmp_path)
     assert world.admit(guaranteed("a", "2")) is None
     # "8 CPUs, 4 cores {i,i+4}": the node with fewer free CPUs is filled first.
@@ -46,7 +49,32 @@ async def test_a_guaranteed_pod_gets_whole_cpus_and_memory_of_one_node(tmp_path:
     assert world.managers.without_quota("a", "main")
 
 
+async def test_a_pod_with_resources_as_a_whole_gets_neither(tmp_path: Path) -> None:
+    # behaviours.md §31: "(not with pod-level resources) get NUMA sets as cpuset_mems"
+    world = await _world(tmp_path, policy="single-numa-node")
+    whole = ResourceRequirements(requests={"cpu": Quantity(2), "memory": Quantity(MI)}, limits={"cpu": Quantity(2)})
+    it = pod(sized("main", "2"), uid="a", resources=whole)
+    assert world.admit(it) is None
+    share = await world.managers.share(it, it.spec.containers[0])
+    assert (share.cpus, share.memory_nodes, share.no_quota) == ("0-15", "", False)
+    # With the gate PodLevelResources off they would be 40 CPUs, and more than there are.
+    assert world.admit(pod(sized("main", "40"), uid="b", resources=whole)) is None
+
+
+async def test_a_container_that_starts_again_has_the_same_cpus(tmp_path: Path) -> None:
+    # behaviours.md §31: "exclusive sets survive container restarts"
+    world = await _world(tmp_path)
+    it = guaranteed("a", "2")
+    world.admit(it)
+    first = await world.managers.share(it, it.spec.containers[0])
+    world.running["a"] = []
+    world.admit(guaranteed("b", "2"))
+    world.topology.tidy(())
+    assert await world.managers.share(it, it.spec.containers[0]) == first
+
+
 async def test_other_pods_share_the_rest(tmp_path: Path) -> None:
+    # behaviours.md §31: "shared pool = the rest" and "cpuset sent at creation for every container, shared pool too"
     world = await _world(tmp_path)
     world.admit(guaranteed("a", "2"))
     for uid, it in (("fraction", guaranteed("fraction", "1500m")), ("quiet", pod(container(), uid="quiet"))):
@@ -206,6 +234,7 @@ async def test_what_the_runtime_refuses_is_told_again(tmp_path: Path) -> None:
 
 
 async def test_each_change_is_told_at_once(tmp_path: Path) -> None:
+    # behaviours.md §31: "reconciled every cpuManagerReconcilePeriod (10 s) with UpdateContainerResources"
     world = await _world(tmp_path)
     world.admit(pod(container(), uid="quiet"))
     running = asyncio.create_task(world.reconciler.run())

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from glasslet.exchange.shares import ContainerShare
 from glasslet.host.cgroups.kernel_amounts import cpu_quota, cpu_shares, page_size_name
 from glasslet.podspec.request import NodeFacts
 from glasslet.podspec.resources import (
@@ -11,6 +12,7 @@ from glasslet.podspec.resources import (
     oom_score_adj,
     overhead_resources,
     sandbox_resources,
+    with_share,
 )
 from glasslet.runtime.spec import Resources
 from tests.builders.podspec import node_facts, pod_of
@@ -69,6 +71,15 @@ def test_quota_is_off_where_the_node_says_so() -> None:
     # behaviours.md §16: "Off with cpuCFSQuota=false"
     found = given(container_of(limits={"cpu": "1"}), node=node_facts(cpu_cfs_quota=False))
     assert (found.cpu_quota, found.cpu_period) == (0, 0)
+
+
+@pytest.mark.parametrize(("counts", "quota"), [(True, -1), (False, 0)])
+def test_a_container_with_cpus_of_its_own_keeps_its_shares_and_has_no_quota(counts: bool, quota: int) -> None:
+    # behaviours.md §16: "Off with cpuCFSQuota=false and for containers with exclusive CPUs and their pod"
+    plain = given(container_of(limits={"cpu": "2"}), node=node_facts(cpu_cfs_quota=counts))
+    found = with_share(plain, ContainerShare(cpus="1,9", memory_nodes="0", no_quota=True))
+    assert (found.cpu_quota, found.cpu_period, found.cpu_shares) == (quota, plain.cpu_period, 2048)
+    assert (found.cpuset_cpus, found.cpuset_mems) == ("1,9", "0")
 
 
 def test_a_container_without_own_limit_takes_the_pods() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from glasslet.host.cgroups.kernel_amounts import cpu_weight
 from glasslet.host.cgroups.limits import CgroupLimits, settings
@@ -102,6 +103,14 @@ def test_quota_is_lifted_when_it_is_off() -> None:
     found = limits_for(container(both, both), rules=PodRules(cpu_quota=False))
     assert files(found, 1)["cpu.cfs_quota_us"] == "-1"
     assert files(found, 2)["cpu.max"] == "max 100000"
+
+
+def test_the_pod_of_a_container_with_cpus_of_its_own_has_no_quota() -> None:
+    # behaviours.md §16: "for containers with exclusive CPUs and their pod (gate DisableCPUQuotaWithExclusiveCPUs, ...)"
+    both = resources("2", "32Mi")
+    demand = replace(pod_demand(pod_of(container(both, both))), no_quota=True)
+    found = limits_of_pod(demand, PodRules())
+    assert (files(found, 1)["cpu.cfs_quota_us"], files(found, 1)["cpu.shares"]) == ("-1", "2048")
 
 
 def test_quota_is_a_millisecond_at_least() -> None:
