@@ -123,7 +123,7 @@ def test_stalls_can_be_subscribed_to_and_a_quiet_machine_has_none() -> None:
 
 
 def test_files_that_the_kernel_signals_are_news_until_they_are_read() -> None:
-    """cgroup.events stands for memory.events, which needs the memory controller in version 2."""
+    """cgroup.events stands for memory.events.local, which needs the memory controller in version 2."""
     folder = f"/sys/fs/cgroup/unified/glt-notice-{os.getpid()}"
     if not os.path.isdir(os.path.dirname(folder)):
         folder = folder.replace("unified/", "")

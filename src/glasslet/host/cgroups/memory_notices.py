@@ -3,7 +3,8 @@
     UsageNotice    version 1: the use of a cgroup crossed an amount, in either direction (memory.usage_in_bytes with
                    cgroup.event_control)
     StallNotice    version 2 and the whole machine: tasks waited for memory (PSI trigger)
-    EventsNotice   version 2: a counter of memory.events of a cgroup moved: it met a limit
+    EventsNotice   version 2: a counter of memory.events.local of a cgroup moved: it met its own limit. memory.events
+                   would count those of all cgroups below, too: of each container that meets its own
 
 A notice says that something happened and never how much is left: read the figures then. Sources: the kernel's
 Documentation/admin-guide/cgroup-v1/memory.rst section 9, accounting/psi.rst and cgroup-v2.rst.
@@ -111,7 +112,7 @@ class StallNotice(_PriorityNotice):
 
 
 class EventsNotice(_PriorityNotice):
-    """`path`: the file memory.events of a cgroup, or another one that the kernel signals. Raises OSError."""
+    """`path`: the file memory.events.local of a cgroup, or another one that the kernel signals. Raises OSError."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, os.O_RDONLY)
@@ -128,7 +129,7 @@ def memory_notices(tree: CgroupTree, *, pods: str, amount: int, of_pods: bool) -
         return [UsageNotice(tree.mounts["memory"] + group, amount)]
     if not group:
         return [StallNotice("/proc/pressure/memory")]
-    return [EventsNotice(f"{UNIFIED}{group}/memory.events")]
+    return [EventsNotice(f"{UNIFIED}{group}/memory.events.local")]
 
 
 def _write(path: str, text: str) -> None:
