@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -59,11 +60,25 @@ def test_each_group_of_settings_of_the_service_says_why() -> None:
     assert [group[0] for group in groups if not group[0].startswith("#")] == []
 
 
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+def analyzed(folder: Path, *command: str) -> tuple[int, str]:
+    """The exit code and output of systemd-analyze about the unit, with a program that exists."""
     program = shutil.which("systemd-analyze")
     if program is None:
         pytest.skip("systemd-analyze is missing on this machine")
-    copy = tmp_path / UNIT.name
+    copy = folder / UNIT.name
     copy.write_text(UNIT.read_text().replace("/usr/bin/kubelet", sys.executable))
-    done = subprocess.run([program, "verify", str(copy)], capture_output=True, check=False, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run([program, *command, str(copy)], capture_output=True, check=False, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    assert analyzed(tmp_path, "verify") == (0, "")
+
+
+def test_the_exposure_of_the_unit_is_the_one_in_the_documentation_and_does_not_grow(tmp_path: Path) -> None:
+    _, text = analyzed(tmp_path, "security", "--offline=true", "--no-pager")
+    overall = re.search(r"Overall exposure level for .*: ([0-9.]+)", text)
+    assert overall is not None, text
+    assert float(overall[1]) <= 9.5
+    page = (UNIT.parents[1] / "docs" / "howto" / "systemd.md").read_text()
+    assert "9.5 of 10" in page
