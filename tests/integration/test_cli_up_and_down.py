@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from glasslet.cli.standalone.processes import command_line
 from glasslet.cli.standalone.state_dir import StateDir
@@ -312,29 +311,3 @@ def test_pods_that_never_settle_are_told_with_exit_code_4(machine: Machine) -> N
     up = machine.run(*up_for, "4")
     assert up.returncode == 4
     assert b"not settled after 4 s: default/stays-here (init container first runs (1 of 1))" in up.stderr
-
-
-def test_a_stateful_set_of_a_cluster_runs_with_its_claim_as_a_folder(machine: Machine) -> None:
-    template = yaml.safe_load(STAYS)["spec"]
-    template["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-    template["containers"][0]["command"] = ["sh", "-c", "echo kept > /data/here; sleep 1000"]
-    workload = {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "db"},
-        "spec": {
-            "replicas": 2,
-            "template": {"metadata": {"labels": {"app": "db"}}, "spec": template},
-            "volumeClaimTemplates": [{"metadata": {"name": "data"}}],
-        },
-    }
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db"}}
-    done = machine.run(
-        *("up", "-", "--state", str(machine.state.path), "--image-archive", str(machine.archive), *UP, "--detach"),
-        stdin=yaml.safe_dump_all([service, workload]).encode(),
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"StatefulSet default/db runs as one pod, default/db-0" in done.stdout
-    assert b"Service default/db is left out" in done.stdout
-    assert (machine.state.path / "claims" / "default" / "data-db-0" / "here").read_text() == "kept\n"
-    assert machine.run("down", "--state", str(machine.state.path)).returncode == 0

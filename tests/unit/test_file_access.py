@@ -31,6 +31,7 @@ OF_PATHLIB = frozenset(
 
 OWN_FILES: dict[str, str] = {
     "cli": "a program of its own, with its own state folder",
+    "box": "a process of its own, with the state folder of `glasslet up`",
     "config": "configuration, which is read before anything else exists",
     "kubeapi/credentials.py": "kubeconfig and the certificates that it names",
     "identity": "the node's key pair and kubeconfig",

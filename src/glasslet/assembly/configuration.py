@@ -3,8 +3,8 @@
     side = build_configuration_side(foundation, client, ConfigurationNeeds(node=..., on_change=..., ...))
     VolumeManager(plugins={..., **side.plugins}); PodServices(data=side.data); running(side.services)
 
-Without a client, pods still get their downwardAPI volumes and the node's credentials; other uses fail with an error
-that names the API server.
+Without a client, pods still get their downwardAPI volumes and the node's credentials, and the objects of the folder
+that the environment names (`kubeapi.objects.folder`); other uses fail with an error that names the API server.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.volume import DownwardAPIVolumeFile
 from glasslet.assembly.foundation import Foundation
-from glasslet.kubeapi.objects.cached import node_ttl
+from glasslet.kubeapi.objects.cached import DirectObjects, node_ttl
+from glasslet.kubeapi.objects.folder import ObjectFolder, objects_folder
+from glasslet.kubeapi.objects.kinds import CONFIG_MAPS, SECRETS
 from glasslet.kubeapi.objects.pod_objects import Detection, PodObjects, build_pod_objects
 from glasslet.kubeapi.objects.polled import RATE
-from glasslet.kubeapi.objects.services import Services
+from glasslet.kubeapi.objects.services import NoServices, Services
 from glasslet.kubeapi.objects.tokens import ServiceAccountTokens
 from glasslet.kubeapi.objects.trust_bundles import TrustBundles
 from glasslet.kubeapi.protocols import APIClient
@@ -58,7 +60,7 @@ class ConfigurationNeeds(Struct, frozen=True, kw_only=True):
 
 
 class ConfigurationSide(Struct, frozen=True, kw_only=True):
-    """`services` run while pods do; `listed`: the cluster's services, None for a standalone agent."""
+    """`services` run while pods do. Of a standalone agent `listed` is None; `folder` has its objects, if any."""
 
     plugins: Mapping[str, VolumePlugin]
     data: ConfigurationData
@@ -66,6 +68,7 @@ class ConfigurationSide(Struct, frozen=True, kw_only=True):
     listed: Services | None = None
     tokens: ServiceAccountTokens | None = None
     objects: Objects = field(default_factory=NoCluster)
+    folder: ObjectFolder | None = None
 
 
 def build_configuration_side(
@@ -75,23 +78,9 @@ def build_configuration_side(
     node_keyring = NodeKeyring(
         paths=credential_paths(foundation.root.root_dir, os.environ.get("HOME", "")), clock=foundation.clock
     )
-    events = foundation.events.pod
     credential_plugins = build_credential_plugins(foundation, client)
-    with_anchors = foundation.loaded.gates.enabled("ClusterTrustBundleProjection")
     if client is None:
-        nothing = NoCluster()
-        own = PullCredentials(secrets=None, node=node_keyring, events=events)
-        alone = Projections(
-            objects=nothing,
-            tokens=nothing,
-            field_text=partial(_field_text, needs.node),
-            anchors=nothing if with_anchors else None,
-        )
-        return ConfigurationSide(
-            plugins=_plugins(foundation, needs, alone),
-            data=StandaloneData(credentials=own.matching, plugins=credential_plugins.credentials),
-            services={},
-        )
+        return _standalone(foundation, needs, node_keyring, credential_plugins)
     objects = _objects(foundation, client, needs)
     tokens = ServiceAccountTokens(client=client, recorder=foundation.record, clock=foundation.clock)
     listed = Services(client=client, recorder=foundation.record)
@@ -100,7 +89,7 @@ def build_configuration_side(
         "services": listed.run,
     }
     anchors = None
-    if with_anchors:
+    if foundation.loaded.gates.enabled("ClusterTrustBundleProjection"):
         anchors = TrustBundles(client=client, recorder=foundation.record, on_change=needs.on_change_of_all)
         services["trust bundles"] = anchors.run
     sources = Projections(objects=objects, tokens=tokens, field_text=partial(_field_text, needs.node), anchors=anchors)
@@ -111,13 +100,46 @@ def build_configuration_side(
             objects=objects,
             tokens=tokens,
             environments=ObjectEnvironment(objects=objects, services=listed),
-            credentials=PullCredentials(secrets=objects, node=node_keyring, events=events),
+            credentials=PullCredentials(secrets=objects, node=node_keyring, events=foundation.events.pod),
             plugins=credential_plugins.credentials,
             forget_plugin_tokens=credential_plugins.forget,
         ),
         services=services,
         listed=listed,
         tokens=tokens,
+    )
+
+
+def _standalone(
+    foundation: Foundation, needs: ConfigurationNeeds, keyring: NodeKeyring, plugins: PluginSide
+) -> ConfigurationSide:
+    folder, nothing = objects_folder(), NoCluster()
+    held = (
+        PodObjects(
+            secrets=DirectObjects(kind=SECRETS, client=folder),
+            config_maps=DirectObjects(kind=CONFIG_MAPS, client=folder),
+        )
+        if folder is not None
+        else None
+    )
+    objects: Objects = held or nothing
+    alone = Projections(
+        objects=objects,
+        tokens=nothing,
+        field_text=partial(_field_text, needs.node),
+        anchors=nothing if foundation.loaded.gates.enabled("ClusterTrustBundleProjection") else None,
+    )
+    own = PullCredentials(secrets=held, node=keyring, events=foundation.events.pod)
+    return ConfigurationSide(
+        plugins=_plugins(foundation, needs, alone),
+        objects=objects,
+        data=StandaloneData(
+            credentials=own.matching,
+            plugins=plugins.credentials,
+            environments=ObjectEnvironment(objects=held, services=NoServices()) if held is not None else None,
+        ),
+        services={},
+        folder=folder,
     )
 
 

@@ -38,7 +38,7 @@ def build_volumes(
     configuration: ConfigurationSide,
     drivers: Mapping[str, VolumePlugin],
 ) -> VolumeManager:
-    """`cluster` None: claims cannot be resolved; `drivers`: the plugin of CSI volumes, if there is one."""
+    """`cluster` None: claims are those of a folder, if any; `drivers`: the plugin of CSI volumes, if there is one."""
     root, threads, mounts = foundation.root, foundation.threads, needs.mounts
     emit = foundation.events.pod
     binds = PodBinds(
@@ -65,7 +65,7 @@ def build_volumes(
     def labels() -> Mapping[str, str]:
         return cluster.node.current().metadata.labels if cluster is not None else {}
 
-    client = cluster.clients.requests if cluster is not None else None
+    client = cluster.clients.requests if cluster is not None else configuration.folder
     account = VolumeCounts(foundation.metrics.volumes)
     foundation.metrics.count_volumes(account.counts)
     return VolumeManager(

@@ -23,11 +23,19 @@ async def anonymous(pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
 
 
 class StandaloneData:
-    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own; `plugins`: those of plugins."""
+    """Implements `collaborators.ConfigurationData`. `credentials`: the node's own; `plugins`: those of plugins;
+    `environments` None: there are no objects."""
 
-    def __init__(self, *, credentials: Credentials = anonymous, plugins: Credentials = anonymous) -> None:
+    def __init__(
+        self,
+        *,
+        credentials: Credentials = anonymous,
+        plugins: Credentials = anonymous,
+        environments: ObjectEnvironment | None = None,
+    ) -> None:
         self._credentials = credentials
         self._plugins = plugins
+        self._environments = environments
 
     def register(self, pod: Pod) -> None:
         """There is nothing to keep."""
@@ -36,8 +44,9 @@ class StandaloneData:
         """There is nothing to drop."""
 
     async def environment(self, pod: Pod, container: Container) -> ResolvedEnvironment:
-        """Nothing can be resolved. A container that needs it is refused where it is created."""
-        return UNRESOLVED
+        """From objects, if there are any. Without them nothing can be resolved: a container that needs it is refused
+        where it is created. Raises ConfigError."""
+        return await self._environments.resolve(pod, container) if self._environments is not None else UNRESOLVED
 
     async def credentials(self, pod: Pod, image: str) -> tuple[RegistryAuth, ...]:
         """The node's."""

@@ -17,5 +17,5 @@ def test_no_python_process_imports_from_the_working_directory() -> None:
         for path in sorted(SOURCE.rglob("*.py"))
         for words in re.findall(r"sys\.executable,\s*(\"-\w\",\s*\"[^\"]+\")", path.read_text())
     ]
-    assert len(started) == 8
+    assert len(started) == 10
     assert [name for name, words in started if '"-P"' not in words] == []

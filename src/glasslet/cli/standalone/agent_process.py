@@ -19,7 +19,8 @@ _STOP_SECONDS = 15.0
 
 
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the agent. Port 0 switches a server off; `hostname` "": the machine's."""
+    """Settings of the agent. Port 0 switches a server off; `hostname` "": the machine's; `names`: the server of names
+    for pods, "" for the machine's."""
 
     endpoint: str
     manifests: Path
@@ -27,6 +28,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     healthz_port: int = 10248
     hostname: str = ""
     verbosity: int = 2
+    names: str = ""
 
 
 class AgentProcess:
@@ -51,6 +53,7 @@ class AgentProcess:
             environment={
                 "GLASSLET_DEVICE_PLUGIN_DIR": f"{self.state.root_dir}/device-plugins",
                 "GLASSLET_LEAVE_MACHINE": "true",
+                "GLASSLET_OBJECTS": str(self.state.objects),
             },
         )
         until = time.monotonic() + _START_SECONDS
@@ -112,7 +115,11 @@ def configuration(options: AgentOptions, *, logs: Path) -> str:
         "podLogsDir": str(logs / "pods"),
         "healthzPort": options.healthz_port,
         "enableServer": options.port != 0,
+        # ConfigMaps, Secrets and claims are in a folder that the agent reads.
+        "featureGates": {"PreventStaticPodAPIReferences": False},
     }
+    if options.names:
+        fields |= {"clusterDNS": [options.names], "clusterDomain": "cluster.local"}
     if options.port:
         fields["port"] = options.port
     return str(yaml.safe_dump(fields, sort_keys=False))

@@ -18,6 +18,7 @@ from glasslet.cli.options import state_option
 from glasslet.cli.output import write
 from glasslet.cli.standalone import manifests, processes
 from glasslet.cli.standalone.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.standalone.box_process import BoxProcess
 from glasslet.cli.standalone.private_containerd import PrivateContainerd
 from glasslet.cli.standalone.state_dir import StateDir
 
@@ -37,29 +38,35 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
     show_default=True,
     help="Seconds that pods may take to end.",
 )
-@click.option("--purge", is_flag=True, help="Remove the state folder too, with images, logs and records.")
-def command(state: Path, paths: tuple[str, ...], timeout: float, purge: bool) -> None:
-    """Remove all pods of `up`, its agent, and the private containerd; with PATH, only the pods of these manifests.
+@click.option("--volumes", is_flag=True, help="Remove the folders of claims too, with all data in them.")
+@click.option("--purge", is_flag=True, help="Remove the state folder too, with claims, images, logs and records.")
+def command(state: Path, paths: tuple[str, ...], timeout: float, volumes: bool, purge: bool) -> None:
+    """Remove all pods of `up`, its agent, and the private containerd; with PATH, only what these files hold.
 
-    Pods get their grace period. Images, logs and records stay for the next `up`, unless --purge is given.
+    Pods get their grace period. Claims, images, logs and records stay for the next `up`, unless --volumes or --purge is
+    given.
     """
     if os.geteuid() != 0:
         raise Failure("only root can remove pods; use sudo")
     where = StateDir(state)
     if paths:
-        removed = manifests.unlink(where.manifests, [Path(path).absolute() for path in paths])
+        if volumes:
+            raise Failure("--volumes: only without PATH; claims of a file stay until all is removed")
+        removed = manifests.remove(where.manifests, paths, BoxProcess(where)) if where.manifests.is_dir() else 0
         if not removed:
             raise Failure(f"PATH: none of {', '.join(paths)} runs here")
         write(f"{removed} manifests removed; see `glasslet ps`")
         return
-    take_down(where, seconds=timeout, purge=purge)
+    take_down(where, seconds=timeout, volumes=volumes, purge=purge)
 
 
-def take_down(state: StateDir, *, seconds: float, purge: bool) -> None:
-    """All of `down`, in order: pods, agent, runtime, mounts, network, files."""
+def take_down(state: StateDir, *, seconds: float, volumes: bool, purge: bool) -> None:
+    """All of `down`, in order: controllers, pods, agent, runtime, mounts, network, files."""
     runtime = state.recall()
     containerd = PrivateContainerd(state, sandbox_image="")
-    agent = AgentProcess(state)
+    agent, box = AgentProcess(state), BoxProcess(state)
+    services = box.sources.services
+    box.stop()
     manifests.clear(state.manifests)
     if runtime is not None and (not runtime.private or containerd.running() is not None):
         _end_pods(state, agent, runtime.endpoint, seconds=seconds)
@@ -68,8 +75,12 @@ def take_down(state: StateDir, *, seconds: float, purge: bool) -> None:
         _end_containerd(state, containerd)
     unmounted = _unmount_below(state.path) + _unmount_below(state.run)
     _remove_bridge(containerd.bridge)
-    shutil.rmtree(state.run, ignore_errors=True)
+    _remove_addresses(services)
+    for folder in (state.run, state.box, state.objects):
+        shutil.rmtree(folder, ignore_errors=True)
     state.forget()
+    if volumes:
+        shutil.rmtree(state.claims, ignore_errors=True)
     if purge:
         if _mounts_below(state.path):
             raise Failure(f"{state.path} is kept: something is still mounted below it")
@@ -126,6 +137,13 @@ def _unmount_below(folder: Path) -> int:
     points = _mounts_below(folder)
     libc = ctypes.CDLL(None, use_errno=True)
     return sum(libc.umount2(os.fsencode(point), _MNT_DETACH) == 0 for point in points)
+
+
+def _remove_addresses(network: str) -> None:
+    """Takes the addresses of services off the loopback interface."""
+    ip = shutil.which("ip", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if ip is not None and network:
+        subprocess.run([ip, "address", "flush", "dev", "lo", "to", network], capture_output=True, check=False)  # noqa: S603
 
 
 def _remove_bridge(name: str) -> None:

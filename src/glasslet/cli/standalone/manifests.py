@@ -1,4 +1,4 @@
-"""The folder that the agent watches: links to the manifests named on the command line, and pods made of workloads."""
+"""The files of the command line: the agent reads those of one pod itself; all others go to the controllers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from glasslet.answers.agent import ManifestProblem
+from glasslet.answers.box import SourceFile
 from glasslet.cli.failure import Failure
-from glasslet.cli.output import write
-from glasslet.cli.standalone.workloads import NotRunnable, Plain, expanded, is_plain_pod
+from glasslet.cli.standalone.box_process import BoxProcess, fetched, is_url
+from glasslet.cli.standalone.state_dir import StateDir
 
-_ORIGIN = "# made by glasslet up of "
 _MOST_BYTES = 10 * 1024 * 1024
 """As the agent's own limit for a manifest."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -45,66 +45,31 @@ def wanted_files(paths: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """How workloads become pods: `claims` is the folder for their claims; see `workloads.expanded`."""
-
-    claims: Path
-    cron_jobs: bool = False
-
-
-def add(folder: Path, files: Sequence[Path], rules: Rules) -> list[str]:
-    """Adds a link to each file of one pod, and files with the pods of all others. What is run in another way than
-    written, or not at all, comes back as lines. Raises Failure."""
-    notes: list[str] = []
-    linked = []
-    for file in files:
-        documents = _documents(file)
-        if documents is None or is_plain_pod(documents):
-            linked.append(file)
-            continue
-        try:
-            made = expanded(documents, claims=rules.claims, cron_jobs=rules.cron_jobs)
-        except NotRunnable as error:
-            raise Failure(f"{file}: {error}") from None
-        notes += made.notes
-        _keep_pods(folder, file, made.pods)
-    link(folder, linked)
-    return notes
+def add(folder: Path, files: Sequence[SourceFile], box: BoxProcess) -> None:
+    """Links each file of one pod, which the agent reads itself; all others are for the controllers."""
+    linked = [file for file in files if is_plain_pod(Path(file.file))]
+    others = [file for file in files if file not in linked]
+    box.remove(file.place for file in linked)
+    _unlink(folder, [Path(file.file) for file in others])
+    if others:
+        box.add(others)
+    link(folder, [Path(file.file) for file in linked])
 
 
-def _documents(file: Path) -> list[object] | None:
-    """The documents of a file; None if it cannot be read: the agent says why."""
+def is_plain_pod(file: Path) -> bool:
+    """Whether the agent reads the file as it is: one document that the controllers do not know, or nothing readable.
+    It says best what is wrong with one pod."""
     import yaml
 
     try:
         if file.stat().st_size > _MOST_BYTES:
-            return None
-        return [one for one in yaml.safe_load_all(file.read_bytes()) if one is not None]
-    except (OSError, yaml.YAMLError, RecursionError):
-        return None
-
-
-def _keep_pods(folder: Path, file: Path, pods: Sequence[Plain]) -> None:
-    """One manifest for each pod; those that the file does not have any more go."""
-    import yaml
-
-    kept = set()
-    for pod in pods:
-        entry = folder / f"{_made_of(file)}{zlib.crc32(msgspec.json.encode(pod.get('metadata'))):08x}.yaml"
-        text = f"{_ORIGIN}{file}\n{yaml.safe_dump(pod, sort_keys=False)}"
-        kept.add(entry)
-        if not entry.exists() or entry.read_text() != text:
-            temporary = folder / f".{entry.name}.new"
-            temporary.write_text(text)
-            temporary.replace(entry)
-    for entry in folder.glob(f"{_made_of(file)}*"):
-        if entry not in kept:
-            entry.unlink()
-
-
-def _made_of(file: Path) -> str:
-    """The beginning of the names of pods made of a file."""
-    return f"{file.stem}-{zlib.crc32(os.fsencode(file)):08x}-"
+            return True
+        documents = [one for one in yaml.safe_load_all(file.read_bytes()) if one is not None]
+    except (OSError, yaml.YAMLError, RecursionError, ValueError):
+        return True
+    if len(documents) > 1:
+        return False
+    return not documents or not isinstance(documents[0], dict) or documents[0].get("kind") in (None, "Pod")
 
 
 def link(folder: Path, files: Sequence[Path]) -> None:
@@ -119,15 +84,18 @@ def link(folder: Path, files: Sequence[Path]) -> None:
         entry.symlink_to(file)
 
 
-def unlink(folder: Path, files: Sequence[Path]) -> int:
+def remove(folder: Path, files: Sequence[str], box: BoxProcess) -> int:
+    """Removes files by the names under which they were added; returns their number."""
+    paths = [Path(file).absolute() for file in files if not is_url(file)]
+    places = [str(path) for path in paths] + [file for file in files if is_url(file)]
+    return _unlink(folder, paths) + box.remove(places)
+
+
+def _unlink(folder: Path, files: Sequence[Path]) -> int:
     """Removes the links to these files; returns their number."""
     removed = 0
     for entry in folder.iterdir():
         if entry.is_symlink() and Path(os.readlink(entry)) in files:
-            entry.unlink()
-            removed += 1
-    for file in files:
-        for entry in folder.glob(f"{_made_of(file)}*"):
             entry.unlink()
             removed += 1
     return removed
@@ -140,17 +108,20 @@ def clear(folder: Path) -> None:
             entry.unlink()
 
 
-def keep_standard_input(folder: Path, rules: Rules) -> list[str]:
-    """Writes standard input (`-`) into the folder, as `add` does with a file. Raises Failure."""
-    kept, entry = folder.parent / "stdin.yaml", folder / "stdin.yaml"
-    kept.write_bytes(sys.stdin.buffer.read())
-    documents = _documents(kept)
-    if documents is None or is_plain_pod(documents):
-        _keep_pods(folder, kept, ())
-        kept.replace(entry)
-        return []
-    entry.unlink(missing_ok=True)
-    return add(folder, [kept], rules)
+def sources_of(state: StateDir, paths: Sequence[str]) -> list[SourceFile]:
+    """The files behind the paths of a command line: files, those directly in a folder, URLs, standard input (`-`).
+    Raises Failure."""
+    found = []
+    for path in paths:
+        if path == "-":
+            kept = state.path / "stdin.yaml"
+            kept.write_bytes(sys.stdin.buffer.read())
+            found.append(SourceFile(place=str(kept), file=str(kept)))
+        elif is_url(path):
+            found.append(SourceFile(place=path, file=str(fetched(state, path))))
+        else:
+            found += [SourceFile(place=str(file), file=str(file)) for file in wanted_files([path])]
+    return found
 
 
 def broken_manifest_lines(problems: Sequence[ManifestProblem]) -> list[str]:
@@ -162,62 +133,57 @@ def _linked_file(path: str) -> str:
     try:
         return os.readlink(path)
     except OSError:
-        # A file that was made from a workload: it names its origin.
         pass
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            first = file.readline()
-    except OSError:
+    name = Path(path).name
+    # A pod of a workload: its annotation names the workload.
+    if not name.startswith("box."):
         return path
-    return first.removeprefix(_ORIGIN).rstrip("\n") if first.startswith(_ORIGIN) else path
+    try:
+        metadata = msgspec.json.decode(Path(path).read_bytes(), type=dict)["metadata"]
+        return str(metadata["annotations"]["glasslet.dev/owner"])
+    except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+        return path
 
 
 class FollowedFolders:
-    """The named folders: while `up` runs, files that appear in them are linked, and removed ones unlinked. Workloads
-    are made into pods again when their file changes."""
+    """The named files and folders, while `up` runs: files that appear in a folder are added, and removed ones go."""
 
-    def __init__(self, folder: Path, paths: Sequence[str], rules: Rules, noted: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, paths: Sequence[str], box: BoxProcess) -> None:
         self.folder = folder
-        self.rules = rules
+        self.box = box
         self.seen: dict[Path, int] = {}
-        self.noted = set(noted)
-        self.files = [Path(path).absolute() for path in paths if path != "-" and not Path(path).is_dir()]
-        self.followed = [Path(path).absolute() for path in paths if path != "-" and Path(path).is_dir()]
+        named = [path for path in paths if path != "-" and not is_url(path)]
+        self.files = [Path(path).absolute() for path in named if not Path(path).is_dir()]
+        self.followed = [Path(path).absolute() for path in named if Path(path).is_dir()]
 
     def update(self) -> None:
-        """Brings the links up to date."""
+        """Brings links and sources up to date."""
         for folder in self.followed:
             try:
                 present = wanted_files([str(folder)])
             except (Failure, OSError):
                 present = []
             self._add(present)
-            entries = [entry for entry in self.folder.iterdir() if entry.is_symlink()]
-            removed = {Path(os.readlink(entry)) for entry in entries} - set(present)
-            unlink(self.folder, [file for file in removed if file.parent == folder])
-            made = {entry for entry in self.folder.iterdir() if not entry.is_symlink()}
-            for entry in made:
-                origin = Path(_linked_file(str(entry)))
-                if origin.parent == folder and origin not in present:
-                    entry.unlink(missing_ok=True)
+            links = [Path(os.readlink(entry)) for entry in self.folder.iterdir() if entry.is_symlink()]
+            _unlink(self.folder, [file for file in links if file.parent == folder and file not in present])
+            places = [file.place for file in self.box.sources.files]
+            gone = [place for place in places if Path(place).parent == folder and Path(place) not in present]
+            if gone:
+                self.box.remove(gone)
         self._add([path for path in self.files if path.is_file()])
 
     def _add(self, files: Sequence[Path]) -> None:
-        """Adds those that changed since the last time. A file that is no workload any more is left as it is."""
+        """Adds those that changed since the last time: a file may have become another kind of file."""
         changed = []
         for file in files:
             try:
                 at = file.stat().st_mtime_ns
             except OSError:
-                # It went meanwhile: the next update unlinks it.
+                # It went meanwhile: the next update removes it.
                 continue
             if self.seen.get(file) != at:
                 self.seen[file] = at
-                changed.append(file)
-        try:
-            for note in add(self.folder, changed, self.rules):
-                if note not in self.noted:
-                    self.noted.add(note)
-                    write(note)
-        except Failure as failure:
-            failure.show()
+                changed.append(SourceFile(place=str(file), file=str(file)))
+        if changed:
+            add(self.folder, changed, self.box)
+            self.box.ensure()

@@ -5,6 +5,7 @@ It keeps running when `up` ends, because containers belong to it; the next `up` 
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import shutil
@@ -92,6 +93,15 @@ class PrivateContainerd:
             check=False,
             timeout=600,
         )
+
+    @property
+    def subnet(self) -> str:
+        """The network of the pods; "" before the first start."""
+        try:
+            plugins = json.loads((self.folder / "cni" / "10-glasslet.conflist").read_bytes())["plugins"]
+            return str(plugins[0]["ipam"]["ranges"][0][0]["subnet"])
+        except (OSError, ValueError, KeyError, IndexError, TypeError):
+            return ""
 
     def _write_files(self, cni_bin: str) -> None:
         for folder in (self.folder, self.state.run, self.folder / "cni"):
@@ -270,6 +280,19 @@ def _path_of(tools: dict[str, str]) -> dict[str, str]:
         _SEARCH,
     ]
     return {"PATH": ":".join(folder for folder in folders if folder)}
+
+
+def gateway_of(subnet: str) -> str:
+    """The first address of the pods' network: the bridge's own."""
+    return str(next(ipaddress.ip_network(subnet).hosts())) if subnet else ""
+
+
+def services_network(subnet: str) -> str:
+    """The network for addresses of services beside that of the pods: 10.201.7.0/24 has 10.217.7.0/24."""
+    if not subnet:
+        return ""
+    _, second, third, _ = subnet.split(".")
+    return f"10.{int(second) + 16}.{third}.0/24"
 
 
 def _toml(value: Path | str) -> str:

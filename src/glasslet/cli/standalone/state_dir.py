@@ -5,6 +5,9 @@
 <state>/config.yaml     the agent's configuration, written at each start
 <state>/agent.log       the agent's log; agent.pid: its process
 <state>/containerd/     the private containerd: configuration, data, network, log
+<state>/box/            the files of workloads, and what their controllers remember; box.log: their log
+<state>/objects/        ConfigMaps, Secrets and claims for the agent, readable for root only
+<state>/claims/         the folders of claims; they stay until `down --volumes`
 """
 
 from __future__ import annotations
@@ -36,6 +39,11 @@ class StateDir:
         self.agent_log = self.path / "agent.log"
         self.agent_pid = self.path / "agent.pid"
         self.containerd = self.path / "containerd"
+        self.box = self.path / "box"
+        self.box_log = self.path / "box.log"
+        self.box_pid = self.path / "box.pid"
+        self.objects = self.path / "objects"
+        self.claims = self.path / "claims"
         self.run = Path("/run/glasslet") / self.key
         self._memory = self.path / "up.json"
 
@@ -49,6 +57,7 @@ class StateDir:
         self.path.mkdir(parents=True, exist_ok=True)
         self.root_dir.mkdir(mode=0o750, exist_ok=True)
         self.manifests.mkdir(exist_ok=True)
+        self.objects.mkdir(mode=0o700, exist_ok=True)
 
     def remember(self, runtime: RuntimeChoice) -> None:
         """Keeps the runtime for `down`."""

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
+from glasslet.answers.box import BoxAnswer
 from glasslet.answers.pods import PodRow, PodsAnswer
 from glasslet.cli.failure import Failure, NotInTime
 from glasslet.cli.options import state_option
@@ -23,8 +24,9 @@ from glasslet.cli.output import live_text, on_terminal, printable, write
 from glasslet.cli.ps_command import changes, pods_text
 from glasslet.cli.standalone import manifests
 from glasslet.cli.standalone.agent_process import AgentOptions, AgentProcess
+from glasslet.cli.standalone.box_process import BoxProcess, is_url, preview
 from glasslet.cli.standalone.manifests import broken_manifest_lines
-from glasslet.cli.standalone.private_containerd import PrivateContainerd
+from glasslet.cli.standalone.private_containerd import PrivateContainerd, gateway_of, services_network
 from glasslet.cli.standalone.state_dir import DEFAULT, RuntimeChoice, StateDir
 
 _LOOK_SECONDS = 0.25
@@ -44,7 +46,7 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     healthz_port: int
     hostname: str
     verbosity: int
-    run_cron_jobs: bool
+    dry_run: bool
 
 
 @click.command("up")
@@ -95,15 +97,16 @@ class UpOptions(msgspec.Struct, frozen=True, kw_only=True):
     help="Health port; 0: none.",
 )
 @click.option("--hostname", metavar="NAME", default="", help="The node's name. Default: the machine's.")
-@click.option("--run-cron-jobs", is_flag=True, help="Run the pods of CronJobs once, now; without it they are left out.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("-v", "--verbosity", metavar="N", default=2, show_default=True, help="Log verbosity of the agent.")
 def command(state: Path, **options: Any) -> None:
     """Run pods from manifests on this machine, without a cluster.
 
-    PATH is a manifest, a folder of manifests, or - for standard input. A Deployment, StatefulSet, DaemonSet or Job runs
-    as one pod; a line says what of it is not done. Pods of earlier calls keep running. Ctrl-C ends
-    the agent, not the pods; `glasslet down` removes them. With --detach or --until-ready a broken manifest is an error
-    (exit code 1) that lists all its problems; the other pods run.
+    PATH is a manifest, a folder of manifests, a URL, or - for standard input. Deployments, StatefulSets, DaemonSets,
+    Jobs and CronJobs run with all their pods on this machine; ConfigMaps, Secrets, claims and Services are there for
+    them; a line says what is not done. A changed file changes what runs. Pods of earlier calls keep running. Ctrl-C
+    ends the agent, not the pods; `glasslet down` removes them. With --detach or --until-ready a broken manifest is an
+    error (exit code 1) that lists all its problems; the other pods run.
     """
     if os.geteuid() != 0:
         raise Failure("only root can run pods; use sudo")
@@ -111,18 +114,22 @@ def command(state: Path, **options: Any) -> None:
 
 
 def bring_up(state: StateDir, options: UpOptions) -> None:
-    """All of `up`, in order: files, runtime, images, agent, table."""
-    files = manifests.wanted_files([path for path in options.paths if path != "-"])
+    """All of `up`, in order: files, runtime, images, agent, controllers, table."""
+    manifests.wanted_files([path for path in options.paths if path != "-" and not is_url(path)])
+    if options.dry_run:
+        state.path.mkdir(parents=True, exist_ok=True)
+        raise SystemExit(preview(state, [file.file for file in manifests.sources_of(state, options.paths)]))
     state.make()
-    agent = AgentProcess(state)
+    agent, box = AgentProcess(state), BoxProcess(state)
     endpoint = _runtime(state, options)
-    rules = manifests.Rules(claims=state.path / "claims", cron_jobs=options.run_cron_jobs)
-    notes = manifests.add(state.manifests, files, rules)
-    if "-" in options.paths:
-        notes += manifests.keep_standard_input(state.manifests, rules)
-    for note in notes:
-        write(note)
+    alone = not box.sources.files
+    manifests.add(state.manifests, manifests.sources_of(state, options.paths), box)
+    names = _names(state, options, box)
     joined = agent.running() is not None and agent.client.answers()
+    if joined and alone and names:
+        # Its pods had no names of services so far. They run on while it starts again.
+        agent.stop()
+        joined = False
     if joined:
         write(f"the agent already runs (pid {agent.running()}); the pods are added")
     else:
@@ -134,9 +141,11 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
                 healthz_port=options.healthz_port,
                 hostname=options.hostname,
                 verbosity=options.verbosity,
+                names=names,
             )
         )
-    watching = PodWatch(agent, manifests.FollowedFolders(state.manifests, options.paths, rules, notes))
+    box.ensure()
+    watching = PodWatch(agent, manifests.FollowedFolders(state.manifests, options.paths, box))
     if options.detach:
         if options.until_ready is not None:
             watching.run(until_ready=options.until_ready)
@@ -152,6 +161,7 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
             ending = f"`glasslet down{_state_option(state)}` ends it and its pods"
             write(f"the agent keeps running (pid {agent.running()}); {ending}")
         else:
+            box.stop()
             agent.stop()
             write(f"the agent has ended, its pods keep running; `glasslet down{_state_option(state)}` removes them")
     if options.until_ready is not None:
@@ -164,6 +174,9 @@ class PodWatch:
     def __init__(self, agent: AgentProcess, folders: manifests.FollowedFolders) -> None:
         self.agent = agent
         self.folders = folders
+        self.box = folders.box
+        self.workloads = BoxAnswer()
+        self.said: set[str] = set()
         self.ended = False
         self.began = time.monotonic()
         self.broken: tuple[ManifestProblem, ...] = ()
@@ -178,11 +191,12 @@ class PodWatch:
             while not self.ended:
                 self.folders.update()
                 pods, agent = self._look()
-                show(pods, broken_manifest_lines(self.broken))
+                show(pods, [*broken_manifest_lines(self.broken), *workload_lines(self.workloads)])
                 if deadline is not None and agent is not None and self._settled(pods, agent):
                     return
                 if deadline is not None and time.monotonic() > deadline:
-                    raise NotInTime(f"not settled after {until_ready:g} s: {_unsettled(pods)}")
+                    left = _unsettled(pods, self.workloads)
+                    raise NotInTime(f"not settled after {until_ready:g} s: {left}")
                 time.sleep(_LOOK_SECONDS)
 
     def until_read(self) -> None:
@@ -195,6 +209,11 @@ class PodWatch:
 
     def refuse_broken(self) -> None:
         """Raises Failure with every problem of every file that no pod came of."""
+        wrong = [finding.text for finding in self.workloads.findings if finding.broken]
+        if wrong:
+            lines = [*(printable(line) for line in broken_manifest_lines(self.broken)), *map(printable, wrong)]
+            count = "1 document is" if len(lines) == 1 else f"{len(lines)} documents are"
+            raise Failure("\n".join([f"{count} broken; all others run", *lines]))
         if self.broken:
             files = len({problem.file for problem in self.broken})
             count = "1 manifest is" if files == 1 else f"{files} manifests are"
@@ -213,16 +232,31 @@ class PodWatch:
                 return (), None
             raise self.agent.failed("the agent has ended") from None
         self.broken = agent.broken_manifests
+        self._read_workloads()
         return pods, agent
+
+    def _read_workloads(self) -> None:
+        """What the controllers say; a document that is not done as written is told once."""
+        answer = self.box.status()
+        if answer is None:
+            self.workloads = BoxAnswer()
+            return
+        self.workloads = answer
+        for finding in answer.findings:
+            if not finding.broken and finding.text not in self.said:
+                self.said.add(finding.text)
+                write(printable(finding.text))
 
     def _settled(self, pods: Sequence[PodRow], agent: AgentAnswer) -> bool:
         """All pods of the manifests are there and settled."""
         complete = self._complete(pods, agent) and agent.ready and len(pods) >= agent.desired_pods
-        return complete and all(row.settled for row in pods)
+        return complete and all(row.settled for row in pods) and self.workloads.settled
 
     def _complete(self, pods: Sequence[PodRow], agent: AgentAnswer) -> bool:
         """Each manifest has a pod or is broken. A second pod of the same name blocks this for a while only."""
-        manifests_here = len(list(self.folders.folder.iterdir()))
+        if self.box.sources.files and self.workloads.files == () and not self.workloads.problem:
+            return False
+        manifests_here = sum(not entry.name.startswith(".") for entry in self.folders.folder.iterdir())
         accounted = len(pods) + len({problem.file for problem in agent.broken_manifests})
         return accounted >= manifests_here or time.monotonic() > self.began + _NOTICE_SECONDS
 
@@ -265,8 +299,32 @@ def _runtime(state: StateDir, options: UpOptions) -> str:
     return containerd.endpoint
 
 
-def _unsettled(pods: Sequence[PodRow]) -> str:
+def _names(state: StateDir, options: UpOptions, box: BoxProcess) -> str:
+    """The address at which pods find the names of services; "" without workloads or the private containerd."""
+    choice = state.recall()
+    private = choice is not None and choice.private
+    if not private:
+        return ""
+    subnet = PrivateContainerd(state, sandbox_image=options.sandbox_image).subnet
+    if not box.sources.files or not subnet:
+        return ""
+    box.place(gateway=gateway_of(subnet), services=services_network(subnet))
+    return box.sources.gateway
+
+
+def workload_lines(answer: BoxAnswer) -> list[str]:
+    """The workloads that are not as they should be, and what keeps the controllers from working."""
+    lines = [f"workloads: {answer.problem}"] if answer.problem else []
+    for row in answer.workloads:
+        if not row.settled or row.failed:
+            note = f", {row.note}" if row.note else ""
+            lines.append(f"{row.kind} {row.namespace}/{row.name}: {row.ready} of {row.wanted}{note}")
+    return lines
+
+
+def _unsettled(pods: Sequence[PodRow], workloads: BoxAnswer) -> str:
     names = [f"{row.namespace}/{row.name} ({row.now or row.phase})" for row in pods if not row.settled]
+    names += [line for line in workload_lines(workloads) if not names]
     return ", ".join(names) or "no pods yet"
 
 

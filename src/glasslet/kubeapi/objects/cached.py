@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from glasslet.api.object import PodUID
 from glasslet.concurrency.clock import Clock
@@ -87,10 +87,16 @@ class CachedObjects(Generic[T]):
         return self._clock.monotonic() < item.read_at + self._ttl()
 
 
+class OneObjectReader(Protocol):
+    """Reads one object. Raises APIError."""
+
+    async def get(self, path: str, kind: type[T]) -> T: ...
+
+
 class DirectObjects(Generic[T]):
     """Strategy Get: every read is a request."""
 
-    def __init__(self, *, kind: ObjectKind[T], client: APIClient) -> None:
+    def __init__(self, *, kind: ObjectKind[T], client: OneObjectReader) -> None:
         self._kind = kind
         self._client = client
 

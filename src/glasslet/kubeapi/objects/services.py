@@ -72,3 +72,15 @@ class Services:
     async def run(self) -> None:
         """Keeps them current until cancelled."""
         await self._reflector.run()
+
+
+class NoServices:
+    """An agent without an API server: containers get no variables of services."""
+
+    def known(self) -> tuple[ServiceAddress, ...]:
+        """None."""
+        return ()
+
+    async def listed(self) -> tuple[ServiceAddress, ...]:
+        """None."""
+        return ()

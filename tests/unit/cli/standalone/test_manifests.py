@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from glasslet.answers.box import SourceFile
 from glasslet.cli.failure import Failure
-from glasslet.cli.standalone.manifests import FollowedFolders, Rules, clear, link, unlink, wanted_files
+from glasslet.cli.standalone.box_process import BoxProcess
+from glasslet.cli.standalone.manifests import FollowedFolders, add, clear, link, remove, wanted_files
+from glasslet.cli.standalone.state_dir import StateDir
 
 
 @pytest.fixture
@@ -23,6 +26,15 @@ def manifest(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("kind: Pod\n")
     return path
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> BoxProcess:
+    return BoxProcess(StateDir(tmp_path / "state"))
+
+
+def source(path: Path) -> SourceFile:
+    return SourceFile(place=str(path), file=str(path))
 
 
 def linked(folder: Path) -> set[str]:
@@ -55,10 +67,10 @@ def test_files_of_the_same_name_both_run(tmp_path: Path, folder: Path) -> None:
     assert linked(folder) == {str(file) for file in files}
 
 
-def test_unlinking_leaves_the_file_and_the_others(tmp_path: Path, folder: Path) -> None:
+def test_removing_leaves_the_file_and_the_others(tmp_path: Path, folder: Path, box: BoxProcess) -> None:
     files = [manifest(tmp_path / "a.yaml"), manifest(tmp_path / "b.yaml")]
-    link(folder, files)
-    assert unlink(folder, files[:1]) == 1
+    add(folder, [source(file) for file in files], box)
+    assert remove(folder, [str(files[0])], box) == 1
     assert linked(folder) == {str(files[1])}
     assert files[0].exists()
 
@@ -71,11 +83,25 @@ def test_clearing_leaves_the_files(tmp_path: Path, folder: Path) -> None:
     assert file.exists()
 
 
-def test_files_that_come_and_go_in_a_named_folder_are_followed(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize("text", ["kind: Deployment", "kind: List", "kind: Pod\n---\nkind: Pod", "kind: Secret"])
+def test_all_but_one_pod_is_for_the_controllers(tmp_path: Path, folder: Path, box: BoxProcess, text: str) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(text)
+    add(folder, [source(file)], box)
+    assert linked(folder) == set()
+    assert box.sources.files == (source(file),)
+    # It becomes one pod, and changes sides.
+    add(folder, [source(manifest(file))], box)
+    assert linked(folder) == {str(file)}
+    assert not box.sources.files
+    assert remove(folder, [str(file)], box) == 1
+
+
+def test_files_that_come_and_go_in_a_named_folder_are_followed(tmp_path: Path, folder: Path, box: BoxProcess) -> None:
     single = manifest(tmp_path / "single.yaml")
     first = manifest(tmp_path / "pods" / "first.yaml")
     link(folder, wanted_files([str(single), str(first.parent)]))
-    following = FollowedFolders(folder, [str(single), str(first.parent)], Rules(claims=tmp_path))
+    following = FollowedFolders(folder, [str(single), str(first.parent)], box)
     second = manifest(tmp_path / "pods" / "second.yaml")
     first.unlink()
     following.update()
