@@ -99,6 +99,18 @@ def test_an_application_comes_up_finds_itself_and_goes_without_a_trace(shop: Sho
     eventually(lambda: data.read_text() == "apples\napples\n")
 
 
+def test_an_application_joins_pods_that_run_already(shop: Shop) -> None:
+    assert shop.machine.up(str(shop.machine.pods)).returncode == 0
+    before, agent = shop.machine.pod("stays"), shop.machine.state.agent_pid.read_text()
+    shop.up()
+    assert shop.machine.pod("stays")["uid"] == before["uid"]
+    assert shop.machine.pod("stays")["restarts"] == 0
+    # The agent has started again, with its own settings and the server of names.
+    assert shop.machine.state.agent_pid.read_text() != agent
+    assert "enableServer: false" in shop.machine.state.config.read_text()
+    assert shop.run("web-0", "wget", "-qO-", "http://web.shop/greeting") == "Welcome to the shop"
+
+
 def test_a_changed_file_changes_what_runs_and_no_request_is_lost(shop: Shop) -> None:
     shop.up()
     before, lost, ended = shop.pods(), [], threading.Event()

@@ -45,6 +45,7 @@ class AgentProcess:
     def start(self, options: AgentOptions) -> None:
         """Starts it and returns when it answers. Raises Failure with the end of its log."""
         self.state.config.write_text(configuration(options, logs=self.state.path / "logs"))
+        self._options.write_bytes(msgspec.json.encode(options, enc_hook=str))
         process = processes.start(
             command(self.state, options),
             pid_file=self.state.agent_pid,
@@ -64,6 +65,19 @@ class AgentProcess:
                 self.stop()
                 raise self.failed(f"the agent does not answer after {_START_SECONDS:.0f} s")
             time.sleep(0.02)
+
+    def last_options(self) -> AgentOptions | None:
+        """The settings of its last start."""
+        try:
+            return msgspec.json.decode(
+                self._options.read_bytes(), type=AgentOptions, dec_hook=lambda _, text: Path(text)
+            )
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    @property
+    def _options(self) -> Path:
+        return self.state.path / "agent.json"
 
     def stop(self) -> None:
         """Ends it; its pods keep running."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from glasslet.answers.agent import AgentAnswer, ManifestProblem
 from glasslet.answers.box import BoxAnswer
@@ -126,10 +127,11 @@ def bring_up(state: StateDir, options: UpOptions) -> None:
     manifests.add(state.manifests, manifests.sources_of(state, options.paths), box)
     names = _names(state, options, box)
     joined = agent.running() is not None and agent.client.answers()
-    if joined and alone and names:
-        # Its pods had no names of services so far. They run on while it starts again.
+    last = agent.last_options()
+    if joined and alone and names and last is not None:
+        # New pods find names from now on. Pods run on while the agent starts again.
         agent.stop()
-        joined = False
+        agent.start(replace(last, names=names))
     if joined:
         write(f"the agent already runs (pid {agent.running()}); the pods are added")
     else:
