@@ -56,7 +56,7 @@ class Churn:
         self.written: Counter[str] = Counter()
         self._counted: set[str] = set()
 
-    def step(self) -> None:
+    def step(self, *, deletes: bool = True) -> None:
         """Counts who is Ready, deletes some of them, makes those that are gone."""
         found = self.node.pods()
         gone = [name for name in self.volumes if name not in found]
@@ -69,12 +69,22 @@ class Churn:
                 self._counted.add(pod["metadata"]["uid"])
                 self.written[name] += 1
             deleted = "deletionTimestamp" in pod["metadata"]
-            if is_ready(pod) and not deleted and self.dice.random() < 0.4:
+            if deletes and is_ready(pod) and not deleted and self.dice.random() < 0.4:
                 doomed.append(name)
         if doomed:
             self.node.plane.kubectl("delete", "pod", *doomed, "--wait=false")
         if gone:
             self.node.plane.apply(*(self._pod(name) for name in gone))
+
+    def is_whole(self) -> bool:
+        """Whether all pods are Ready; makes those that are gone."""
+        self.step(deletes=False)
+        return not self.missing()
+
+    def missing(self) -> list[str]:
+        """Pods that are not Ready."""
+        found = self.node.pods()
+        return [name for name in self.volumes if not is_ready(found.get(name))]
 
     def _pod(self, name: str) -> dict[str, Any]:
         inline = self.dice.random() < 0.3
@@ -100,7 +110,7 @@ def test_100_volumes_in_30_pods_lose_nothing_and_leave_nothing(node: StorageNode
             done[fault.__name__] += 1
             next_fault = time.monotonic() + FAULT_EVERY
         time.sleep(0.5)
-    until(lambda: all(map(is_ready, node.pods().values())) and len(node.pods()) == PODS, 300, node.pods)
+    until(churn.is_whole, 300, churn.missing)
     node.plane.kubectl("delete", "pod", "--all", "--wait=false")
     until(lambda: not node.pods(), 300, lambda: list(node.pods()))
     node.assert_nothing_left()
