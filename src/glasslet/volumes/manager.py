@@ -261,7 +261,12 @@ class VolumeManager:
         if self._attachment is not None and phases.attached is not None:
             name = await phases.attached.attachment(request)
             if name:
-                await self._attachment.wait(request.pod.metadata.uid, name, here=self._is_here(plugin, request))
+                here = self._is_here(plugin, request)
+                try:
+                    await self._attachment.wait(request.pod.metadata.uid, name, here=here)
+                except NotAttached as problem:
+                    why = await phases.attached.why_not_attached(request)
+                    raise NotAttached(f"{problem}: {why}" if why else str(problem)) from None
         if phases.staged is not None:
             await phases.staged.stage(request)
         mounted = await plugin.set_up(request)

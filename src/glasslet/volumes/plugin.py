@@ -88,6 +88,9 @@ class AttachedByController(Protocol):
     async def attachment(self, request: VolumeRequest) -> str:
         """The volume's name in the node's status, "" if none attaches it. Raises VolumeProblem."""
 
+    async def why_not_attached(self, request: VolumeRequest) -> str:
+        """What is known of the reason, "" for nothing."""
+
 
 @runtime_checkable
 class Staged(Protocol):

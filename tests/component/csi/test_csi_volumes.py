@@ -15,9 +15,12 @@ from grpc import StatusCode
 
 from glasslet.host.mounts.syscalls import Mounts
 from glasslet.kubeapi.errors import Unavailable
+from glasslet.volumes import attachment
 from glasslet.volumes.csi import publication
+from glasslet.volumes.csi.places import attachment_name
 from glasslet.volumes.errors import VolumeNotReady
 from tests.component.csi_world import (
+    NODE,
     api_server,
     attach,
     claim_pod,
@@ -644,3 +647,18 @@ async def test_a_driver_that_comes_back_under_another_socket_undoes_what_its_old
         assert world.mounted() == []
         assert (data / "h-pv1" / "precious").read_text() == "kept"
         await newer.stop()
+
+
+async def test_a_volume_that_is_not_attached_in_time_says_what_the_attacher_said(
+    tmp_path: Path, server: FakeAPIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "WAIT_SECONDS", 0.1)
+    put_driver(server, attachRequired=True)
+    async with csi_world(tmp_path, server) as world, driver_in(world):
+        with pytest.raises(VolumeNotReady, match=r"is not attached according to the node's status: .*GET error"):
+            await world.prepare(claim_pod())
+        name = attachment_name("h-pv1", "d.example", NODE)
+        failed = {"attached": False, "attachError": {"message": "rpc error: code = ResourceExhausted desc = full"}}
+        server.put("volumeattachments", {"metadata": {"name": name}, "status": failed})
+        with pytest.raises(VolumeNotReady, match=r"node's status: rpc error: code = ResourceExhausted desc = full"):
+            await world.prepare(claim_pod())

@@ -13,6 +13,11 @@ from glasslet.record.stations import WaitKind
 _ERROR: Final = re.compile(r"rpc error: code = (?P<code>\w+) desc = (?P<said>.*)$", re.DOTALL)
 _CALL: Final = re.compile(r"CSI driver (?P<driver>\S+): (?P<method>\w+)(?: of volume (?P<volume>.*))?")
 _AWAY: Final = re.compile(r"failed to connect to all addresses.*?unix:(?P<path>/\S+?)(?::|,| |$)")
+_UNIQUE: Final = re.compile(r"kubernetes\.io/csi/(?P<driver>[^^]+)\^(?P<handle>.*)", re.DOTALL)
+ATTACH_STEP: Final = (
+    "see the VolumeAttachment (kubectl get volumeattachments), the pod's event FailedAttachVolume, and the log of the "
+    "driver's external-attacher"
+)
 _LATER: Final = "the agent tries it again, and undoes it when the pod goes; if it lasts, see the driver's log"
 _LOG: Final = "see the log of the driver's pod on this node"
 _CODES: Final[Mapping[str, tuple[str, str]]] = {
@@ -42,6 +47,12 @@ def failed_call(events: Sequence[Event], volume: str) -> str:
             if found is not None and volume in ("", found["volume"]):
                 return event.on
     return ""
+
+
+def attached_words(unique: str) -> str:
+    """A volume by its name in the node's status: `volume h1 of CSI driver d.example`."""
+    found = _UNIQUE.fullmatch(unique)
+    return f"volume {found['handle']} of CSI driver {found['driver']}" if found is not None else f"volume {unique}"
 
 
 def driver_cause(said: str, call: str) -> Cause | None:

@@ -11,7 +11,7 @@ from glasslet.api.container import Container
 from glasslet.glass.stuck import call_limit
 from glasslet.glass.trace.timeline import moment
 from glasslet.glass.verdicts.container_causes import container_cause
-from glasslet.glass.verdicts.csi_words import driver_cause, failed_call
+from glasslet.glass.verdicts.csi_words import ATTACH_STEP, attached_words, driver_cause, failed_call
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.glass.verdicts.volume_words import volume_cause, volume_words
 from glasslet.record.events import Waited
@@ -20,7 +20,9 @@ from glasslet.record.stations import Station, WaitKind
 
 _NOT_FOUND = re.compile(r'(?P<kind>secret|configmap)s? "(?P<name>[^"]+)" not found', re.IGNORECASE)
 _NO_KEY = re.compile(r"couldn't find key (?P<key>\S+) in (?P<kind>Secret|ConfigMap) (?P<name>\S+)")
-_OF_VOLUME = re.compile(r'MountVolume\.SetUp failed for volume "(?P<name>[^"]+)"')
+_SECRET_OF_DRIVER = re.compile(r"Node\w+SecretRef (?P<namespace>[^/\s]+)/(?P<name>\S+) failed")
+_ATTACHED = ": attached by the controller"
+_OF_VOLUME = re.compile(r'(?:Mount|Map)Volume\.\w+ failed for volume "(?P<name>[^"]+)"')
 _KINDS = {"secret": "Secret", "configmap": "ConfigMap"}
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"}
 
@@ -30,13 +32,18 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
     for container, message in _messages(it):
         if found := _NOT_FOUND.search(message):
             kind, name = _KINDS[found["kind"].lower()], found["name"].rpartition("/")[2]
-            what = f"{kind} {it.pod.metadata.namespace}/{name}, which does not exist"
+            of_driver = _SECRET_OF_DRIVER.search(message)
+            namespace = of_driver["namespace"] if of_driver is not None else it.pod.metadata.namespace
+            what = f"{kind} {namespace}/{name}, which does not exist"
         elif found := _NO_KEY.search(message):
             kind, name = found["kind"], found["name"].rpartition("/")[2]
             what = f'key "{found["key"]}" of {kind} {found["name"]}, which does not exist'
         else:
             continue
         mend = "add the key to" if found.re is _NO_KEY else "create"
+        instead = "mark the reference optional"
+        if _SECRET_OF_DRIVER.search(message):
+            instead = "correct the volume's reference to it: its CSI driver needs it"
         needed = _needs(it.container(container), kind, name) or f"container {container}"
         if volume := _OF_VOLUME.search(message):
             needed = f"volume {volume['name']}"
@@ -47,7 +54,7 @@ def missing_object(it: Situation) -> VerdictAnswer | None:
             brief=f"{kind} {name} does not exist",
             since=it.failing_since(Station.CREATED, container=container) or it.failing_since(Station.VOLUMES),
             evidence=[("needed by", needed), ("said", message), ("requested", _requested(it, name))],
-            next_step=f"{mend} the {kind}, or mark the reference optional",
+            next_step=f"{mend} the {kind}, or {instead}",
         )
     return None
 
@@ -83,6 +90,8 @@ def config_error(it: Situation) -> VerdictAnswer | None:
 def volume_not_ready(it: Situation) -> VerdictAnswer | None:
     """A volume is not mounted yet, or cannot be."""
     wait = it.wait(WaitKind.CSI_CALL) or it.wait(WaitKind.VOLUME)
+    if wait is not None and wait.on.endswith(_ATTACHED):
+        return _not_attached(it, wait)
     failures = it.failures(Station.VOLUMES)
     passed = it.passed(Station.VOLUMES)
     failed = bool(failures) and (passed is None or passed.end < failures[-1].end)
@@ -120,6 +129,24 @@ def volume_not_ready(it: Situation) -> VerdictAnswer | None:
 def _limit(wait: LiveWait) -> str:
     limit = call_limit(wait, 0.0) if wait.kind == WaitKind.CSI_CALL else None
     return f" (of at most {duration(limit)})" if limit is not None else ""
+
+
+def _not_attached(it: Situation, wait: LiveWait) -> VerdictAnswer:
+    """The controller has not attached the volume to this node. An earlier try may have found out why."""
+    failures = it.failures(Station.VOLUMES)
+    last = failures[-1].detail if failures else ""
+    of_driver = driver_cause(last, "")
+    which = attached_words(wait.on.removeprefix("volume ").removesuffix(_ATTACHED))
+    said = f"; {of_driver.words.replace('its CSI driver', 'its driver', 1)}" if of_driver is not None else ""
+    return it.verdict(
+        Rule.VOLUME_NOT_READY,
+        VerdictState.FAILING if failures else VerdictState.WAITING,
+        f"{it} waits for {which}, which the controller has not attached to this node{said}.",
+        brief=f"{which} is not attached",
+        since=it.failing_since(Station.VOLUMES) if failures else moment(wait.since),
+        evidence=[("call", wait.on), ("last error", last)],
+        next_step=(of_driver.next_step if of_driver is not None else "") or ATTACH_STEP,
+    )
 
 
 def _waited_for(call: str) -> tuple[str, str]:

@@ -41,6 +41,19 @@ _HINTS: Final = (
         r"list of registered CSI drivers",
         "install that CSI driver on the node, or use another type of volume",
     ),
+    (
+        r"fetching Node\w+SecretRef (?P<path>\S+) failed",
+        "create Secret {path}, or correct the volume's reference to it (that of its StorageClass, for volumes to come)",
+    ),
+    (
+        r"is not attached according to the node's status",
+        "see the VolumeAttachment (kubectl get volumeattachments) and the log of the driver's external-attacher",
+    ),
+    (
+        r'volume mode "(?P<path>\w+)" not supported by driver',
+        "add {path} to volumeLifecycleModes of the driver's CSIDriver object, if the driver serves such volumes",
+    ),
+    (r"ReadWriteOncePod access mode", "delete the other pod that has the volume, or wait for its end"),
     (r"not bound|unbound", "bind the claim: check its StorageClass, and that a fitting PersistentVolume exists"),
     (r"[Cc]onnection refused|No route to host|timed out", "check the storage server and the connection to it"),
     (

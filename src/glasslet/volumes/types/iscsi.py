@@ -66,6 +66,10 @@ class ISCSIVolume:
         source = request.volume.iscsi or ISCSIVolumeSource()
         return unique_name(source.target_portal, source.iqn, source.lun)
 
+    async def why_not_attached(self, request: VolumeRequest) -> str:
+        """Nothing: the controller has nothing to do for it but to say so."""
+        return ""
+
     async def set_up(self, request: VolumeRequest) -> MountedVolume:
         """Attaches the disk. A file system is mounted (an empty disk is formatted) and shown to the pod; a block volume
         is handed over as it is and never written to. Raises VolumeProblem, OSError with what the programs said."""

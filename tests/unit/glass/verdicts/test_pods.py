@@ -169,6 +169,34 @@ def test_a_volume_that_fails_is_named_with_its_error() -> None:
     assert 'volume data: hostPath "/data" does not exist; a call runs for 1 min 38 s' in verdict.sentence
 
 
+def test_a_volume_that_no_controller_attaches_is_named_with_its_driver_and_the_attachers_error() -> None:
+    wait = waiting("volume", "volume kubernetes.io/csi/d.example^h1: attached by the controller", 2)
+    it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=(wait,)))
+    verdict = pod_verdict(it)
+    assert (verdict.rule, verdict.state) == ("volume_not_ready", "waiting")
+    assert "volume h1 of CSI driver d.example, which the controller has not attached to this node" in verdict.sentence
+    assert "kubectl get volumeattachments" in verdict.next_step
+    said = "volume x is not attached according to the node's status: rpc error: code = ResourceExhausted desc = full"
+    failed = station("volumes", 1, 2, outcome="failed", detail=said)
+    later = pod_verdict(
+        situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], failed, waits=(wait,)))
+    )
+    assert later.state == "failing"
+    assert "its driver has no room for another volume [ResourceExhausted]: full" in later.sentence
+
+
+def test_a_secret_of_a_driver_is_looked_for_in_its_own_namespace() -> None:
+    text = (
+        'MountVolume.MountDevice failed for volume "pv1" : fetching NodeStageSecretRef vault/key failed: '
+        'kubernetes.io/csi: failed to find the secret key in the namespace vault with error: secrets "key" not found'
+    )
+    waits = (waiting("back_off", text, 90),)
+    verdict = pod_verdict(situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=waits)))
+    assert verdict.rule == "missing_object"
+    assert "waits for Secret vault/key, which does not exist" in verdict.sentence
+    assert "optional" not in verdict.next_step
+
+
 def test_a_call_of_a_csi_driver_that_lasts_is_named_with_its_volume() -> None:
     call = waiting("csi_call", "CSI driver d.example: NodeStageVolume of volume pv1", 2)
     it = situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], waits=(call,)))
