@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -196,6 +197,7 @@ def main() -> None:
     parser.add_argument("--burst", type=int, default=30, help="pods at once")
     asked = parser.parse_args()
     go = (str(go_kubelet()),)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that everything is cleared up
     folder = Path(tempfile.mkdtemp(prefix="glb-"))
     runtime = PrivateContainerd(folder / "ctd")
     done: list[Round] = []
