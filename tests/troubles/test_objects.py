@@ -107,7 +107,7 @@ TROUBLES = (
         name="no-projected-key",
         made="a projected volume of a key that its ConfigMap lacks",
         rule=Rule.VOLUME_NOT_READY,
-        says=("volume data (projected: ConfigMap present)", "absent"),
+        says=("volume data (projected: ConfigMap present): its ConfigMap has no key absent",),
         pod=volume(
             "no-projected-key",
             {"projected": {"sources": [{"configMap": {"name": "present", "items": [{"key": "absent", "path": "p"}]}}]}},
@@ -117,21 +117,21 @@ TROUBLES = (
         name="no-claim",
         made="a claim that does not exist",
         rule=Rule.VOLUME_NOT_READY,
-        says=("volume data (claim absent)", "not found"),
+        says=("volume data (claim absent): the claim does not exist",),
         pod=volume("no-claim", {"persistentVolumeClaim": {"claimName": "absent"}}),
     ),
     Trouble(
         name="claim-not-bound",
         made="a claim that is not bound",
         rule=Rule.VOLUME_NOT_READY,
-        says=("volume data (claim unbound)", "bound"),
+        says=("volume data (claim unbound): the claim is not bound to a PersistentVolume yet",),
         pod=volume("claim-not-bound", {"persistentVolumeClaim": {"claimName": "unbound"}}),
     ),
     Trouble(
         name="csi-driver",
         made="a CSI volume whose driver is not on the node",
         rule=Rule.VOLUME_NOT_READY,
-        says=("volume data (CSI driver disk.example.com)",),
+        says=("volume data (CSI driver disk.example.com): the cluster has no CSIDriver object disk.example.com",),
         pod=volume("csi-driver", {"csi": {"driver": "disk.example.com"}}),
     ),
     Trouble(
@@ -155,14 +155,14 @@ NO_ACCOUNT = Trouble(
     name="token-no-account",
     made="the pod's ServiceAccount was deleted before its token was made",
     rule=Rule.VOLUME_NOT_READY,
-    says=("token", 'serviceaccounts "fleeting" not found'),
+    says=("volume token (projected", "because ServiceAccount fleeting does not exist"),
     pod=lambda _: with_token("token-no-account", "fleeting"),
 )
 NO_TOKEN = Trouble(
     name="token-refused",
     made="the API server refuses the token of the pod's ServiceAccount (an admission policy)",
     rule=Rule.VOLUME_NOT_READY,
-    says=("token", "no tokens today"),
+    says=("the API server gives no token: ", "no tokens today"),
     pod=lambda _: with_token("token-refused", "default"),
 )
 

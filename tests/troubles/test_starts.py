@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -98,11 +99,13 @@ def root_in_the_way(start: Start) -> None:
 
 
 def disk_full(start: Start) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=4", "tmpfs", str(start.root)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(start.root)], check=True)
     start.held.callback(subprocess.run, ["umount", "-l", str(start.root)], check=True)
     (start.root / "glasslet").mkdir()
     (start.root / "glasslet" / "start.json").write_text("x" * 4000)
-    (start.root / "full").write_text("x")
+    with contextlib.suppress(OSError), (start.root / "full").open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
 
 
 def inodes_gone(start: Start) -> None:
@@ -144,14 +147,15 @@ ROWS: dict[Trouble, Callable[[Start], None]] = {
     refused("start-port", "the kubelet's port is in use", "port ", "is in use by ", quick=True): port_in_use,
     refused("start-no-certificate", "the serving certificate does not exist", "/nowhere/tls.crt"): no_certificate,
     refused("start-no-ca", "the CA file for clients does not exist", "/nowhere/ca.crt"): no_client_ca,
-    refused("start-certificate", "the serving certificate is damaged", "tls.crt"): broken_certificate,
+    refused("start-certificate", "the serving certificate is damaged", "tls.crt", "is damaged or no PEM file")
+    : broken_certificate,
     refused("start-no-kubeconfig", "the kubeconfig does not exist", "/none"): no_kubeconfig,
-    refused("start-kubeconfig", "the kubeconfig names no cluster", "kubeconfig"): broken_kubeconfig,
+    refused("start-kubeconfig", "the kubeconfig names no cluster", "names none of its contexts"): broken_kubeconfig,
     refused("start-root", "a file is where the agent keeps a folder", "in the way", "root/pods"): root_in_the_way,
     refused("start-disk", "the disk of the root directory is full", "no space is left on the disk"): disk_full,
     refused("start-inodes", "the disk of the root directory has no inode left", "no inode is left on the disk")
     : inodes_gone,
-    refused("start-reserved", "more memory is reserved than there is", "memory", "reserved"): too_much_reserved,
+    refused("start-reserved", "more memory is reserved than there is", "921600 GiB reserved"): too_much_reserved,
     refused("start-endpoint", "the runtime's endpoint is no address", "containerRuntimeEndpoint"): bad_endpoint,
 }  # fmt: skip
 WAITS = refused(

@@ -183,6 +183,9 @@ def _resolve(path: str, parsed: _File) -> Kubeconfig:
 def _named(path: str, section: str, name: str, entries: dict[str, Any]) -> Any:
     if name not in entries:
         known = ", ".join(sorted(entries)) or "none"
+        if not name:
+            # Most often an empty file, or one that was only begun.
+            raise KubeconfigError(f"kubeconfig {path} names none of its {section} (there: {known})")
         raise KubeconfigError(f"kubeconfig {path}: {section} has no entry {name!r} (there: {known})")
     return entries[name]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glasslet.answers.words import size_words
 from glasslet.api.quantity import Quantity
 from glasslet.config.kubelet_configuration import KubeletConfiguration
 from glasslet.config.machine import KERNEL_SETTINGS, MachineFacts
@@ -78,11 +79,16 @@ def _numa(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterato
                 yield refused(f"reservedMemory[{index}]", text, f"some of {_as_list(machine.numa_nodes)}")
 
 
+def _amount(resource: str, number: float) -> str:
+    return size_words(number) if resource == "memory" else f"{number:g}"
+
+
 def _capacity(machine: MachineFacts, configuration: KubeletConfiguration) -> Iterator[Finding]:
     for resource, capacity in (("cpu", len(machine.online_cpus)), ("memory", machine.memory_bytes)):
         total = _reserved(configuration, resource)
         if capacity and total > capacity * 10**9:
-            text = f"{resource}: {total / 10**9:g} reserved, more than the capacity of {capacity}"
+            text = f"{resource}: {_amount(resource, total / 10**9)} reserved, more than the capacity of "
+            text += _amount(resource, capacity)
             field = next((name for name, amounts in _reservations(configuration) if resource in amounts), "")
             yield refused(
                 f"{field}.{resource}", f"invalid Node Allocatable configuration. {text}", f"at most {capacity}"

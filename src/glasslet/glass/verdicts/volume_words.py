@@ -17,6 +17,26 @@ _MOUNT: Final = re.compile(
 _CLAIM: Final = re.compile(
     r"unmounted volumes=\[(?P<name>[^\]\s]+).*error processing PVC (?P<claim>\S+): (?P<why>.*)$", re.DOTALL
 )
+_PLAIN: Final = (
+    (r'persistentvolumeclaims "[^"]*" not found', "the claim does not exist"),
+    (r"PVC is not bound", "the claim is not bound to a PersistentVolume yet"),
+    (r"configmap references non-existent config key: (?P<key>\S+)", "its ConfigMap has no key {key}"),
+    (r"references non-existent secret key: (?P<key>\S+)", "its Secret has no key {key}"),
+    (
+        r'failed to fetch token: serviceaccounts "(?P<key>[^"]*)" not found',
+        "there is no token, because ServiceAccount {key} does not exist",
+    ),
+    (r"failed to fetch token: (?P<key>.*)", "the API server gives no token: {key}"),
+    (
+        r"not supported by driver (?P<key>\S+) \(no CSIDriver object\)",
+        "the cluster has no CSIDriver object {key}, and so no volumes of pods' own from it",
+    ),
+    (
+        r"driver name (?P<key>\S+) not found in the list of registered CSI drivers",
+        "CSI driver {key} is not registered on this node",
+    ),
+)
+"""Causes in the Go kubelet's words, and the same in plain ones."""
 _HINTS: Final = (
     (
         r"hostPath type check failed: (?P<path>\S+) is not",
@@ -124,5 +144,12 @@ def volume_cause(said: str) -> tuple[str, Cause]:
     why = " ".join(why.split())
     for pattern, words in _HINTS:
         if (hint := re.search(pattern, why)) is not None:
-            return name, Cause(why, words.format(path=hint.groupdict().get("path", "")))
-    return name, Cause(why)
+            return name, Cause(_plain(why), words.format(path=hint.groupdict().get("path", "")))
+    return name, Cause(_plain(why))
+
+
+def _plain(why: str) -> str:
+    for pattern, words in _PLAIN:
+        if (found := re.search(pattern, why)) is not None:
+            return words.format(key=found.groupdict().get("key", ""))
+    return why

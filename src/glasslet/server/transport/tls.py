@@ -201,11 +201,20 @@ def _context(files: TLSFiles, options: TLSOptions, client_cas: bytes) -> ssl.SSL
         if files.certificate:
             context.load_cert_chain(files.certificate, files.key, password=_no_password)
     except (OSError, ValueError) as error:
-        raise BadTLSFile(f"certificate {files.certificate} with key {files.key}: {error}") from error
+        raise BadTLSFile(f"certificate {files.certificate} with key {files.key}: {_pair_words(error)}") from error
     if client_cas:
         context.load_verify_locations(cadata=client_cas)
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
+
+
+def _pair_words(error: Exception) -> str:
+    """OpenSSL names the place in its code; people need the file."""
+    if not isinstance(error, ssl.SSLError):
+        return str(error)
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "the key belongs to another certificate"
+    return f"one of the two files is damaged or no PEM file ({error.reason or error})"
 
 
 def _moment(text: str) -> datetime:

@@ -422,3 +422,31 @@ def test_many_rows_leave_room_for_that_of_the_probes() -> None:
     it = situation(record=record(*many, waited("probe", "readiness of main", 1, 11)))
     rows = pod_description(it, pod_verdict(it), source="file").timeline
     assert (len(rows), rows[0].text) == (40, "probes: 1 waits since then")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            'failed to fetch PVC from API server: persistentvolumeclaims "disk" not found',
+            "waits for volume data: the claim does not exist",
+        ),
+        ("PVC is not bound", "the claim is not bound to a PersistentVolume yet"),
+        ("configmap references non-existent config key: a", "its ConfigMap has no key a"),
+        ("references non-existent secret key: a", "its Secret has no key a"),
+        (
+            'failed to fetch token: serviceaccounts "web" not found',
+            "there is no token, because ServiceAccount web does not exist",
+        ),
+        ("failed to fetch token: forbidden: no", "the API server gives no token: forbidden: no"),
+        (
+            "driver name d.example not found in the list of registered CSI drivers",
+            "CSI driver d.example is not registered on this node",
+        ),
+    ],
+)
+def test_causes_in_the_go_kubelets_words_are_told_in_plain_ones(said: str, words: str) -> None:
+    failed = station("volumes", 0, 1, outcome="failed", detail=f'MountVolume.SetUp failed for volume "data" : {said}')
+    verdict = pod_verdict(situation(now=status(phase="Pending", pod_ip=""), record=record(STARTED[0], failed)))
+    assert words in verdict.sentence
+    assert verdict.next_step
