@@ -143,7 +143,8 @@ async def _manage_pods(
     await pods.cgroups.start()
     await platform.devices.manager.start()
     await pods.managers.start()
-    await layers.enter_async_context(running(platform.devices.services))
+    await platform.dra.start()
+    await layers.enter_async_context(running({**platform.devices.services, **platform.dra.services}))
     probes = {"probes": pods.probes.manager.run, "probe memory": pods.probes.memory.run}
     work = {"pod statuses": pods.statuses.run, "pod workers": pods.workers.run}
     await layers.enter_async_context(running(probes | work))

@@ -32,6 +32,7 @@ def moved_metrics() -> Metrics:
     made.count_pods(lambda: PodCounts(running_pods=2, containers={"running": 3, "exited": 1}))
     made.count_volumes(lambda: {("kubernetes.io/secret", "desired_state_of_world"): 1})
     made.count_plugins(lambda: {"/csi.sock": True})
+    made.count_resource_claims(lambda: (0, {}))
     made.count_pod_times(_times, kinds=WaitKind, stations=Station)
     made.volumes.operation("kubernetes.io/secret", "volume_mount", 0.1, failed=False)
     made.volumes.measured("statfs", 0.01)

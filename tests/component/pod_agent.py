@@ -13,12 +13,13 @@ from glasslet.api.pod_ref import PodRef
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.pod_update import UpdateKind
 from glasslet.concurrency.clock import LoopClock
+from glasslet.exchange.claims import NoDeviceClaims
 from glasslet.exchange.facts import ProbeOutcome
 from glasslet.glass.inspection.tree import Inspector
 from glasslet.glass.stops.view import StopView
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.census import PodCensus
-from glasslet.pods.collaborators import ConfigurationData, Devices, RuntimeHandlers
+from glasslet.pods.collaborators import ConfigurationData, Devices, ResourceClaims, RuntimeHandlers
 from glasslet.pods.configuration_data import StandaloneData
 from glasslet.pods.lifecycle import Finished
 from glasslet.pods.reporting import Reporting
@@ -92,6 +93,7 @@ class Node:
     memory_in_use: int | None = None
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
     devices: Devices = field(default_factory=NoDevices)
+    claims: ResourceClaims = field(default_factory=NoDeviceClaims)
 
 
 class Agent:
@@ -136,6 +138,7 @@ class Agent:
             data=node.data,
             handlers=node.handlers,
             devices=node.devices,
+            claims=node.claims,
             node=lambda: NodeFacts(name="node", host_ips=("192.0.2.1",), memory_capacity=2**33),
             network_error=lambda: self.network_error,
             allocations=self.allocations,

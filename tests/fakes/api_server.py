@@ -323,6 +323,14 @@ class FakeAPIServer:
         else:
             self._delete_now(place)
 
+    async def delete_all(self, path: str, *, query: Mapping[str, str]) -> None:
+        await self._enter("DELETE", path, dict(query))
+        wanted = _place(path)
+        for resource, namespace, name in list(self._objects):
+            found = self._objects[resource, namespace, name]
+            if resource == wanted.resource and wanted.namespace in ("", namespace) and _selected(found, query):
+                self._delete_now(Place(resource, namespace, name, ""))
+
     # -- rules ---------------------------------------------------------------------------------------------------------
 
     async def _enter(self, verb: str, path: str, body: Plain | None = None) -> Plain | None:

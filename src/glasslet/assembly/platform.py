@@ -8,6 +8,7 @@ from glasslet.assembly.cgroups import find_cgroup_driver
 from glasslet.assembly.cluster import ClusterSide, build_cluster_side
 from glasslet.assembly.csi import CSISide, build_csi
 from glasslet.assembly.devices import DeviceSide, build_devices
+from glasslet.assembly.dra import DRASide, build_dra
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.runtime import RuntimeSide
 from glasslet.assembly.sources import build_desired
@@ -24,6 +25,7 @@ class Platform(Struct, frozen=True, kw_only=True):
     cluster: ClusterSide | None
     devices: DeviceSide
     csi: CSISide
+    dra: DRASide
     pressures: NodePressures
     desired: DesiredPods
     host_ips: tuple[str, ...]
@@ -33,8 +35,9 @@ class Platform(Struct, frozen=True, kw_only=True):
 async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> Platform:
     """Raises CgroupSetupFailed, RuntimeCallError, ValueError for an unusable folder of device plugins."""
     desired = build_desired(foundation)
-    csi = build_csi(foundation)
-    devices = build_devices(foundation, runtime, all_pods_known=desired.ready, handlers=csi.handlers)
+    csi, dra = build_csi(foundation), build_dra(foundation)
+    handlers = {**csi.handlers, **dra.handlers}
+    devices = build_devices(foundation, runtime, all_pods_known=desired.ready, handlers=handlers)
     pressures = NodePressures()
     return Platform(
         foundation=foundation,
@@ -42,6 +45,7 @@ async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips:
         cluster=build_cluster_side(foundation, runtime, devices, csi, pressures),
         devices=devices,
         csi=csi,
+        dra=dra,
         pressures=pressures,
         desired=desired,
         host_ips=host_ips,

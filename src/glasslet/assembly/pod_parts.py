@@ -75,6 +75,7 @@ def build_pod_services(platform: Platform, parts: PodParts, allocations: Allocat
         handlers=build_runtime_handlers(platform.foundation, runtime, parts.files),
         devices=platform.devices.manager,
         shares=parts.managers.managers,
+        claims=platform.dra.of_pods,
         network_error=runtime.conditions.network_error,
         cgroup_lost=parts.cgroups.lost,
         allocations=allocations,

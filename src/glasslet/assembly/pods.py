@@ -17,6 +17,7 @@ from glasslet.assembly.pod_parts import PodParts, build_pod_parts, build_pod_ser
 from glasslet.assembly.pod_status import ProbeSide, build_probe_side, build_status_services, build_statuses
 from glasslet.assembly.sources import APIPods, build_api_pods, build_static_sources
 from glasslet.assembly.upkeep import Services, Upkeep, build_upkeep
+from glasslet.dra.claims_of_pods import ClaimsOfPods
 from glasslet.pods.backoff import back_off_limits
 from glasslet.pods.census import PodCensus
 from glasslet.pods.intake import PodIntake
@@ -46,6 +47,8 @@ class PodSide(Struct, frozen=True, kw_only=True):
     configuration: ConfigurationSide
     cgroups: CgroupSide
     devices: DeviceSide
+    claims: ClaimsOfPods | None
+    """None with the gate of dynamic resource allocation off."""
     managers: ManagerSide
     upkeep: Upkeep
     services: Services
@@ -74,7 +77,7 @@ def build_pod_side(platform: Platform) -> PodSide:
         census=census,
         admit=counted(admission, foundation.metrics.pod_workers),
     )
-    upkeep = build_upkeep(platform, parts, census, workers)
+    upkeep = build_upkeep(platform, parts, census, workers, wakes)
     retries = ResizeRetries(
         allocations=resizes.allocations, census=census, retry=workers.retry_resizes, sources_ready=desired.ready
     )
@@ -95,6 +98,7 @@ def build_pod_side(platform: Platform) -> PodSide:
         configuration=parts.configuration,
         cgroups=parts.cgroups,
         devices=platform.devices,
+        claims=platform.dra.claims,
         managers=parts.managers,
         upkeep=upkeep,
         services={

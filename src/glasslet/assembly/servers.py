@@ -26,6 +26,7 @@ from glasslet.debugging.session import DebuggedNode, Debugger
 from glasslet.devices.pod_resources import BURST, QPS, SOCKET, DeviceBooks, PodResources, PodsOfNode
 from glasslet.devices.registration import registration_problem
 from glasslet.devices.unix_server import UnixServer
+from glasslet.exchange.claims import NoDeviceClaims
 from glasslet.glass.calls import calls_routes
 from glasslet.glass.debugger import debugger_routes
 from glasslet.glass.routes import network_routes, socket_routes
@@ -160,6 +161,9 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
         pods=PodsOfNode(wanted=pods.desired.all, active=pods.census.active),
         devices=DeviceBooks(pods.devices.manager, pods.devices.offers),
         shares=pods.managers.managers,
+        claims=pods.claims
+        if pods.claims is not None and gates.enabled("KubeletPodResourcesDynamicResources")
+        else NoDeviceClaims(),
         metrics=foundation.metrics.pod_resources,
         over_limit=lambda: not bucket.take(foundation.clock.monotonic()),
         active_only=gates.enabled("KubeletPodResourcesListUseActivePods"),

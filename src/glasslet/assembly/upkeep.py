@@ -12,6 +12,7 @@ from msgspec import Struct
 from glasslet.api.object import PodUID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import PodRef
+from glasslet.assembly.dra import claim_services
 from glasslet.assembly.foundation import Foundation
 from glasslet.assembly.platform import Platform
 from glasslet.assembly.pod_parts import PodParts, log_layout
@@ -23,6 +24,7 @@ from glasslet.pods.census import PodCensus
 from glasslet.pods.upkeep.housekeeping import Housekeeping
 from glasslet.pods.upkeep.orphan_folders import OrphanFolders
 from glasslet.pods.upkeep.remains import Remains
+from glasslet.pods.wakes import PodWakes
 from glasslet.pods.workers import PodWorkers
 from glasslet.record.stations import WaitKind
 from glasslet.resources.orphan_cgroups import OrphanCgroups
@@ -45,7 +47,9 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     services: Services
 
 
-def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers: PodWorkers) -> Upkeep:
+def build_upkeep(
+    platform: Platform, parts: PodParts, census: PodCensus, workers: PodWorkers, wakes: PodWakes
+) -> Upkeep:
     """Built after workers and sources, which it reads."""
     foundation, runtime, cgroups = platform.foundation, platform.runtime, parts.cgroups
     remains = Remains(
@@ -75,6 +79,7 @@ def build_upkeep(platform: Platform, parts: PodParts, census: PodCensus, workers
     )
     services = {
         **cgroups.services,
+        **claim_services(platform.dra, remains, wakes, foundation.record),
         "housekeeping": housekeeping.run,
         "garbage collection": garbage.run,
         "image garbage collection": images.run,

@@ -41,11 +41,9 @@ OPTIONS: Mapping[str, str] = {
 """Flags that are no configuration fields."""
 
 KUBELET_GATES: Mapping[str, str] = {
-    "DRAExtendedResource": "there is no DRA yet",
     "DisableNodeKubeProxyVersion": "kubeProxyVersion stays empty, whatever the gate says",
     "EventedPLEG": "events of the runtime are hints, and lists are read as well, whatever the gate says",
     "KubeletInUserNamespace": "the agent needs the machine's own root",
-    "KubeletPodResourcesDynamicResources": "there is no DRA yet",
     "MutableCSINodeAllocatableCount": "there is no CSI yet",
     "PodAndContainerStatsFromCRI": "figures come from cgroups",
     "PodCertificateRequest": "pod certificates are not projected yet",

@@ -16,6 +16,7 @@ from glasslet.devices._generated import podresources_pb2 as v1
 from glasslet.devices.inventory import NO_NUMA_NODE, by_numa_node
 from glasslet.devices.manager import DeviceManager
 from glasslet.devices.offers import Offers
+from glasslet.exchange.claims import ContainerClaim
 
 SOCKET = "pod-resources/kubelet.sock"
 """Below the root directory."""
@@ -63,6 +64,12 @@ class AllocatedShares(Protocol):
     def allocatable_memory(self) -> Sequence[MemoryOfNodes]: ...
 
 
+class AllocatedClaims(Protocol):
+    """The resource claims of containers."""
+
+    def claims_of(self, pod: Pod, container: Container) -> Sequence[ContainerClaim]: ...
+
+
 class CallMetrics(Protocol):
     """Counts calls; `version` is v1 or v1alpha1, `verb` list, get or get_allocatable."""
 
@@ -88,6 +95,7 @@ class PodResources:
         pods: ResourcePods,
         devices: AllocatedDevices,
         shares: AllocatedShares,
+        claims: AllocatedClaims,
         metrics: CallMetrics,
         over_limit: Callable[[], bool],
         active_only: bool = True,
@@ -96,6 +104,7 @@ class PodResources:
         self._pods = pods
         self._devices = devices
         self._shares = shares
+        self._claims = claims
         self._metrics = metrics
         self._over_limit = over_limit
         self._active_only = active_only
@@ -171,6 +180,7 @@ class PodResources:
             devices=_container_devices(devices),
             cpu_ids=sorted(self._shares.cpus_of(uid, container.name)),
             memory=_memory(self._shares.memory_of(uid, container.name)),
+            dynamic_resources=_dynamic(self._claims.claims_of(pod, container)),
         )
 
     def _handler(self, version: str, answer: Callable[[Any], R], request: type[Message]) -> Any:
@@ -216,6 +226,25 @@ def _memory(blocks: Sequence[MemoryOfNodes]) -> list[v1.ContainerMemory]:
             topology=v1.TopologyInfo(nodes=[v1.NUMANode(ID=node) for node in nodes]),
         )
         for resource, size, nodes in blocks
+    ]
+
+
+def _dynamic(claims: Sequence[ContainerClaim]) -> list[v1.DynamicResource]:
+    return [
+        v1.DynamicResource(
+            claim_name=claim.name,
+            claim_namespace=claim.namespace,
+            claim_resources=[
+                v1.ClaimResource(
+                    cdi_devices=[v1.CDIDevice(name=name) for name in device.cdi_ids],
+                    driver_name=device.driver,
+                    pool_name=device.pool,
+                    device_name=device.device,
+                )
+                for device in claim.devices
+            ],
+        )
+        for claim in claims
     ]
 
 

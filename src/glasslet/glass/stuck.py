@@ -30,6 +30,7 @@ ALLOWED: Mapping[str, float] = {
     WaitKind.CGROUP: 30.0,
     WaitKind.DEVICE: 120.0,
     WaitKind.CSI_CALL: 60.0,
+    WaitKind.DRA_CALL: 20.0,
     WaitKind.HOOK: 600.0,
 }
 """Seconds by kind of wait: half of its deadline or less, if it has one. Kinds that are not listed have no limit."""

@@ -211,6 +211,10 @@ class HTTPAPIClient:
             options["gracePeriodSeconds"] = grace_seconds
         await self._send(_Request("DELETE", path, body=encode(options)))
 
+    async def delete_all(self, path: str, *, query: Mapping[str, str]) -> None:
+        """Deletes all objects of a collection that `query` selects."""
+        await self._send(_Request("DELETE", path, query))
+
     async def _ask(self, request: _Request, kind: type[T], timeout: float | None, *, urgent: bool = False) -> T:
         data = await self._send(request, urgent=urgent, timeout=timeout)
         found = decode_object(data, kind)

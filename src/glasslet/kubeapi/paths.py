@@ -14,6 +14,7 @@ CERTIFICATE_REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 CSI_DRIVERS = "/apis/storage.k8s.io/v1/csidrivers"
+RESOURCE_SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 
 
 def node(name: str) -> str:
@@ -70,3 +71,8 @@ def volume_attachment(name: str) -> str:
 def service_account_token(namespace: str, name: str) -> str:
     """The token subresource of a service account (TokenRequest)."""
     return f"{namespaced(namespace, 'serviceaccounts', name)}/token"
+
+
+def resource_claim(namespace: str, name: str) -> str:
+    """One ResourceClaim."""
+    return f"/apis/resource.k8s.io/v1/namespaces/{quote(namespace, safe='')}/resourceclaims/{quote(name, safe='')}"

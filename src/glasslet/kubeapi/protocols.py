@@ -82,3 +82,6 @@ class APIClient(Protocol):
 
     async def delete(self, path: str, *, uid: str = "", grace_seconds: int | None = None) -> None:
         """Deletes; `uid` is a precondition. An object that is not there raises NotFound."""
+
+    async def delete_all(self, path: str, *, query: Mapping[str, str]) -> None:
+        """Deletes all objects of a collection that `query` selects."""

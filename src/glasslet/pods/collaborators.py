@@ -192,6 +192,22 @@ class Devices(Protocol):
         """Before a container is created: what it is given for its devices. Raises DeviceProblem."""
 
 
+class ResourceClaims(Protocol):
+    """Claims of devices that DRA drivers prepare (`dra`). All raise DeviceClaimProblem."""
+
+    async def prepare(self, pod: Pod) -> None:
+        """Before a sandbox is created: has all claims of the pod prepared; may wait long for a driver."""
+
+    def used_by(self, pod: PodRef) -> bool:
+        """Whether the pod has claims that were, or may be, prepared."""
+
+    async def unprepare(self, pod: PodRef) -> None:
+        """Once nothing of the pod runs: gives its claims back; idempotent."""
+
+    def cdi_ids(self, pod: Pod, container: Container) -> tuple[str, ...]:
+        """The container's devices by their CDI names."""
+
+
 class Shares(Protocol):
     """CPUs and memory that containers have for themselves (`managers`)."""
 

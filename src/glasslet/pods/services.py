@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
 from glasslet.api.pod_ref import pod_ref
+from glasslet.exchange.claims import NoDeviceClaims
 from glasslet.exchange.shares import WholeMachine
 from glasslet.pods.backoff import BackOffLimits
 from glasslet.pods.collaborators import (
@@ -20,6 +21,7 @@ from glasslet.pods.collaborators import (
     Observed,
     PodVolumes,
     ProbeOutcomes,
+    ResourceClaims,
     RuntimeHandlers,
     Shares,
 )
@@ -68,6 +70,7 @@ class PodServices(Struct, frozen=True, kw_only=True):
     data: ConfigurationData
     devices: Devices
     shares: Shares = field(default_factory=WholeMachine)
+    claims: ResourceClaims = field(default_factory=NoDeviceClaims)
     handlers: RuntimeHandlers = field(default_factory=default_handlers)
     network_error: Callable[[], str | None] = lambda: None
     """Why pods of the pod network cannot be started now. The workers are woken when it changes."""
@@ -94,6 +97,7 @@ def build_executor(services: PodServices, report: Reporting, limits: BackOffLimi
         node=node,
         handlers=services.handlers,
         shares=services.shares,
+        claims=services.claims,
         network_error=services.network_error,
         report=report,
     )
@@ -135,6 +139,7 @@ def _starter(
         data=services.data,
         devices=services.devices,
         shares=services.shares,
+        claims=services.claims,
         volumes=services.volumes,
         files=services.files,
         sandboxes=sandboxes,
@@ -177,5 +182,7 @@ def build_stages(services: PodServices, probes: ProbeOutcomes, report: Reporting
     return Stages(
         sync=sync,
         refresher=VolumeRefresher(executor=executor, observed=observed, every=settings.sync_frequency),
-        teardown=PodTeardown(executor=executor, observed=observed, last_words=last_words, report=report),
+        teardown=PodTeardown(
+            executor=executor, observed=observed, last_words=last_words, claims=services.claims, report=report
+        ),
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
-from glasslet.pods.collaborators import WARNING, Observed
+from glasslet.exchange.claims import DeviceClaimProblem
+from glasslet.pods.collaborators import WARNING, Observed, ResourceClaims
 from glasslet.pods.executor import Executor
-from glasslet.pods.failures import StepFailed
+from glasslet.pods.failures import Retry, StepFailed
 from glasslet.pods.memory import PodMemory
+from glasslet.pods.planner import POD_LEVEL
 from glasslet.pods.reporting import Reporting
 from glasslet.pods.status.last_words import LastWords
 from glasslet.pods.verbs.grace import MIN_GRACE
@@ -18,14 +20,24 @@ from glasslet.telemetry.metrics.pods import PodWork
 class PodTeardown:
     """Takes pods down, for any number of workers. Each step returns what it failed with, None once it is done."""
 
-    def __init__(self, *, executor: Executor, observed: Observed, last_words: LastWords, report: Reporting) -> None:
+    def __init__(
+        self,
+        *,
+        executor: Executor,
+        observed: Observed,
+        last_words: LastWords,
+        claims: ResourceClaims,
+        report: Reporting,
+    ) -> None:
         self._executor = executor
         self._observed = observed
         self._last_words = last_words
+        self._claims = claims
         self._report = report
 
     async def stop(self, memory: PodMemory, grace: int) -> StepFailed | None:
-        """Stops all that runs of the pod within `grace` seconds, and reads its termination messages."""
+        """Stops all that runs of the pod within `grace` seconds, reads its termination messages, and gives back its
+        claims: while it has one, its end is not reported, as others might claim its devices."""
         try:
             async with self._stopping(f"grace {grace} s"):
                 with self._report.counted(PodWork.KILL):
@@ -34,7 +46,7 @@ class PodTeardown:
             self._report.events(memory.ref, WARNING, "FailedKillPod", f"error killing pod: {failure.why}")
             return failure
         await self._last_words.read(memory, self._observed.get(memory.ref.uid))
-        return None
+        return await self._give_back_claims(memory)
 
     async def stop_again(self, memory: PodMemory) -> StepFailed | None:
         """Stops containers of a pod that has ended."""
@@ -62,6 +74,16 @@ class PodTeardown:
         except StepFailed as failure:
             return failure
         await self._report.passed(Station.GONE)
+        return None
+
+    async def _give_back_claims(self, memory: PodMemory) -> StepFailed | None:
+        if not self._claims.used_by(memory.ref):
+            return None
+        try:
+            async with self._stopping("resource claims"):
+                await self._claims.unprepare(memory.ref)
+        except DeviceClaimProblem as problem:
+            return StepFailed(POD_LEVEL, problem.why, retry=Retry.GROWING)
         return None
 
     def _stopping(self, detail: str) -> AbstractAsyncContextManager[None]:

@@ -29,6 +29,12 @@ class PodWakes:
         for worker in self._census.workers():
             worker.wake(retry=retry)
 
+    def wake_claimants(self) -> None:
+        """A driver of resource claims is there: pods that could not get theirs try again."""
+        for worker in self._census.workers():
+            if worker.pod.spec.resource_claims or worker.pod.status.extended_resource_claim_status is not None:
+                worker.wake(retry=True)
+
     def refresh(self, uid: PodUID) -> None:
         """An object that the pod takes data from changed or was created."""
         if (worker := self._census.worker(uid)) is not None:

@@ -48,4 +48,5 @@ class WaitKind(StrEnum):
     CREDENTIALS = "credentials"
     DEVICE = "device"
     CSI_CALL = "csi_call"
+    DRA_CALL = "dra_call"
     SHUTDOWN = "shutdown"

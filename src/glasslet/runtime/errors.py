@@ -74,5 +74,11 @@ def rpc_words(error: RuntimeCallError) -> str:
 
 def in_rpc_words(code: str, message: str) -> str:
     """As the Go kubelet prints a gRPC status; `code` as in NOT_FOUND, "" for unknown."""
-    name = "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))
-    return f"rpc error: code = {name} desc = {message}"
+    return f"rpc error: code = {code_in_words(code)} desc = {message}"
+
+
+def code_in_words(code: str) -> str:
+    """A gRPC code under Go's name: NotFound for NOT_FOUND, Unknown for ""."""
+    if code in ("OK", "CANCELLED"):
+        return "OK" if code == "OK" else "Canceled"
+    return "".join(word.capitalize() for word in (code or "UNKNOWN").split("_"))

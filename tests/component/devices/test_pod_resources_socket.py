@@ -22,7 +22,8 @@ from tests.unit.devices.test_pod_resources import Node
 
 def server(path: Path, record: Record, over_limit: Callable[[], bool] = lambda: False) -> UnixServer:
     node = Node()
-    service = PodResources(pods=node, devices=node, shares=node, metrics=Metrics().pod_resources, over_limit=over_limit)
+    told = Metrics().pod_resources
+    service = PodResources(pods=node, devices=node, shares=node, claims=node, metrics=told, over_limit=over_limit)
     return UnixServer(path=str(path), handlers=service.services(), recorder=record)
 
 

@@ -41,9 +41,7 @@ def with_checkpoint(name: str, content: dict[str, Any] | None) -> NodeSetUp:
     return replace(HEALTHY, checkpoints={name: content})
 
 
-CLAIMS = json.dumps({"kind": "DRACheckpoint", "ClaimInfoStateList": [{"ClaimUID": "a"}]})
 STOPS: dict[str, tuple[NodeSetUp, str]] = {
-    "prepared claims": (with_checkpoint("dra_manager_state", {"Data": CLAIMS}), "1 claim is prepared here"),
     "a volume of a plugin that is not here": (
         replace(HEALTHY, volumes={"vendor~driver": 2}),
         "2 pods with a volume of vendor/driver",

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from glasslet.api.container import Container
 from glasslet.api.pod import Pod
 from glasslet.devices._generated import podresources_alpha_pb2 as alpha
 from glasslet.devices._generated import podresources_pb2 as v1
 from glasslet.devices.pod_resources import CallRefused, MemoryOfNodes, PodResources
+from glasslet.exchange.claims import ClaimedDevice, ContainerClaim
 from glasslet.telemetry.metrics.catalog import Metrics
 from tests.builders.pod import container, pod, sidecar
 
@@ -36,6 +38,11 @@ class Node:
     def of_container(self, uid: str, container: str) -> Mapping[str, Mapping[int, Sequence[str]]]:
         return {GPU: {-1: ("a",), 0: ("b",)}} if container in ("main", "side") else {}
 
+    def claims_of(self, pod: Pod, container: Container) -> Sequence[ContainerClaim]:
+        device = ClaimedDevice(driver="gpu.example", pool="pool", device="gpu-0", cdi_ids=("gpu.example/gpu=0",))
+        claim = ContainerClaim(namespace="default", name="gpu-1", devices=(device,))
+        return (claim,) if container.name == "main" else ()
+
     def cpus_of(self, uid: str, container: str) -> frozenset[int]:
         return frozenset({3, 1}) if container == "main" else frozenset()
 
@@ -55,7 +62,9 @@ class Node:
 def service(metrics: Metrics | None = None, **gates: bool) -> PodResources:
     node = Node()
     told = (metrics or Metrics()).pod_resources
-    return PodResources(pods=node, devices=node, shares=node, metrics=told, over_limit=lambda: False, **gates)
+    return PodResources(
+        pods=node, devices=node, shares=node, claims=node, metrics=told, over_limit=lambda: False, **gates
+    )
 
 
 def devices_of(told: v1.ContainerResources) -> list[tuple[str, list[str], list[int]]]:
@@ -68,6 +77,17 @@ def test_regular_containers_and_sidecars_are_told_without_init_containers() -> N
     assert [one.name for one in told.containers] == ["side", "main", "plain"]
     assert devices_of(told.containers[1]) == [(GPU, ["a"], []), (GPU, ["b"], [0])]
     assert devices_of(told.containers[2]) == []
+
+
+def test_the_devices_of_resource_claims_are_told() -> None:
+    # behaviours.md §24: "dynamic resources (gate KubeletPodResourcesDynamicResources, beta, on)"
+    (told,) = service().list(v1.ListPodResourcesRequest()).pod_resources
+    [claim] = told.containers[1].dynamic_resources
+    assert (claim.claim_namespace, claim.claim_name) == ("default", "gpu-1")
+    [device] = claim.claim_resources
+    assert (device.driver_name, device.pool_name, device.device_name) == ("gpu.example", "pool", "gpu-0")
+    assert [one.name for one in device.cdi_devices] == ["gpu.example/gpu=0"]
+    assert not told.containers[0].dynamic_resources
 
 
 def test_without_its_gate_pods_that_have_ended_are_told_too() -> None:

@@ -7,7 +7,6 @@ taken over  state of the Go kubelet that glasslet goes on with
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from enum import StrEnum
@@ -55,7 +54,6 @@ def differences(set_up: NodeSetUp, loaded: Loaded, problems: tuple[ConfigProblem
     found = [
         *_start(problems),
         *_version(set_up),
-        *_dynamic_resources(set_up),
         *_volumes(set_up),
         *_cgroups(set_up, loaded),
         *_unit(set_up),
@@ -83,28 +81,6 @@ def _version(set_up: NodeSetUp) -> Iterator[Difference]:
             text=f"the Go kubelet is {version}, glasslet is at the level of {ours[0]}: files and defaults differ",
             remedy=f"bring the node to {ours[0]} first, with the Go kubelet",
         )
-
-
-def _dynamic_resources(set_up: NodeSetUp) -> Iterator[Difference]:
-    if claims := _claims(set_up):
-        yield Difference(
-            weight=Weight.STOP,
-            subject="dynamic resources",
-            text=f"{claims} prepared here (dra_manager_state). glasslet has no dynamic resources: it would release "
-            "none of them, and new pods with claims get no sandbox",
-            remedy="move these pods to another node",
-        )
-
-
-def _claims(set_up: NodeSetUp) -> str:
-    """The claims in the checkpoint, whose data is JSON inside JSON."""
-    text = (set_up.checkpoints.get("dra_manager_state") or {}).get("Data")
-    try:
-        claims = json.loads(text)["ClaimInfoStateList"] if isinstance(text, str) else None
-    except (ValueError, TypeError, KeyError, RecursionError):
-        claims = None
-    number = len(claims) if isinstance(claims, list) else 0
-    return "" if not number else "1 claim is" if number == 1 else f"{number} claims are"
 
 
 def _volumes(set_up: NodeSetUp) -> Iterator[Difference]:
@@ -202,6 +178,7 @@ def _state(set_up: NodeSetUp) -> Iterator[Difference]:
         "device-plugins/kubelet_internal_checkpoint": "devices of running containers",
         "cpu_manager_state": "exclusive CPUs",
         "memory_manager_state": "memory of NUMA nodes",
+        "dra_manager_state": "devices of resource claims",
         "allocated_pods_state": "resources granted to resized pods",
     }
     for name, what in taken.items():

@@ -22,6 +22,7 @@ _CALLS: Mapping[str, str] = {
     WaitKind.BACK_OFF: "the end of its back-off: {on}",
     WaitKind.VOLUME: "volume {on}",
     WaitKind.CSI_CALL: "{on}",
+    WaitKind.DRA_CALL: "{on}",
     WaitKind.PROBE: "the next probe: {on}",
     WaitKind.ADMISSION: "{on} to be admitted",
     WaitKind.GRACE_PERIOD: "the end of the grace period: {on}",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from glasslet.api.object import SandboxID
-from glasslet.pods.collaborators import WARNING, Observed, RuntimeHandlers, Shares
+from glasslet.exchange.claims import DeviceClaimProblem
+from glasslet.pods.collaborators import WARNING, Observed, ResourceClaims, RuntimeHandlers, Shares
 from glasslet.pods.failures import Retry, StepFailed, runtime_failed
 from glasslet.pods.memory import PodMemory
 from glasslet.pods.planner import POD_LEVEL
@@ -34,6 +35,7 @@ class SandboxCreator:
         node: Callable[[], NodeFacts],
         handlers: RuntimeHandlers,
         shares: Shares,
+        claims: ResourceClaims,
         network_error: Callable[[], str | None],
         report: Reporting,
     ) -> None:
@@ -42,6 +44,7 @@ class SandboxCreator:
         self._node = node
         self._handlers = handlers
         self._shares = shares
+        self._claims = claims
         self._network_error = network_error
         self._report = report
         self._recorder = report.recorder
@@ -53,7 +56,7 @@ class SandboxCreator:
         """Runs the sandbox with this attempt. Raises StepFailed."""
         async with self._report.at(Station.SANDBOX, detail=f"attempt {attempt}"):
             self._require_network(memory)
-            self._refuse_claims(memory)
+            await self._prepare_claims(memory)
             own_users = memory.pod.spec.host_users is False
             self._metrics.sandbox_attempted(user_namespace=own_users)
             try:
@@ -143,16 +146,14 @@ class SandboxCreator:
             self._events(memory.ref, WARNING, "FailedPodSandBoxStatus", text)
             raise runtime_failed(POD_LEVEL, error) from error
 
-    def _refuse_claims(self, memory: PodMemory) -> None:
+    async def _prepare_claims(self, memory: PodMemory) -> None:
         """A pod must not run without the devices that it claims."""
-        claims = [claim.name for claim in memory.pod.spec.resource_claims]
-        if not claims:
-            return
-        why = f"this kubelet has no dynamic resource allocation for resource claims {', '.join(claims)}"
-        self._events(
-            memory.ref, WARNING, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}"
-        )
-        raise StepFailed(POD_LEVEL, f"the sandbox {UNUSABLE}{why}")
+        try:
+            await self._claims.prepare(memory.pod)
+        except DeviceClaimProblem as problem:
+            text = f"Failed to prepare dynamic resources: {problem}"
+            self._events(memory.ref, WARNING, "FailedPrepareDynamicResources", text)
+            raise StepFailed(POD_LEVEL, problem.why, retry=Retry.GROWING) from problem
 
     def _require_network(self, memory: PodMemory) -> None:
         """Pods on the host's network need none. The event comes once for a row of failures."""

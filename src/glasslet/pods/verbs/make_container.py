@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from glasslet.api.container import Container
 from glasslet.api.object import ContainerID
 from glasslet.api.pod import Pod
+from glasslet.exchange.claims import DeviceClaimProblem
 from glasslet.exchange.devices import DeviceProblem
 from glasslet.exchange.facts import Waiting
 from glasslet.exchange.volume import MountedVolume
@@ -21,6 +22,7 @@ from glasslet.pods.collaborators import (
     FilesOfPods,
     Images,
     Observed,
+    ResourceClaims,
     Shares,
     SubPaths,
 )
@@ -76,6 +78,7 @@ class ContainerMaker:
         data: ConfigurationData,
         devices: Devices,
         shares: Shares,
+        claims: ResourceClaims,
         volumes: SubPaths,
         files: FilesOfPods,
         sandboxes: SandboxCreator,
@@ -88,6 +91,7 @@ class ContainerMaker:
         self._data = data
         self._devices = devices
         self._shares = shares
+        self._claims = claims
         self._volumes = volumes
         self._files = files
         self._sandboxes = sandboxes
@@ -177,9 +181,11 @@ class ContainerMaker:
 
     async def _prepare_devices(self, pod: Pod, container: Container) -> ContainerDevices:
         try:
-            return await self._devices.prepare(pod, container)
-        except DeviceProblem as error:
+            claimed = self._claims.cdi_ids(pod, container)
+            given = await self._devices.prepare(pod, container)
+        except (DeviceClaimProblem, DeviceProblem) as error:
             raise container_error(str(error)) from error
+        return replace(given, cdi_devices=(*claimed, *given.cdi_devices)) if claimed else given
 
     async def _create(self, home: _Home, spec: ContainerSpec) -> ContainerID:
         """Creates it, past names that are reserved without a visible owner. Raises NameReserved for a visible one."""

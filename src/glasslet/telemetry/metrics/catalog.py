@@ -15,6 +15,7 @@ from glasslet.telemetry.metrics.agent import (
 from glasslet.telemetry.metrics.api_client import APIClientMetrics
 from glasslet.telemetry.metrics.cgroups import CgroupFamilies
 from glasslet.telemetry.metrics.devices import DeviceMetrics, PluginCollector, PodResourcesMetrics
+from glasslet.telemetry.metrics.dra import ClaimsInUseCollector, DRAFamilies
 from glasslet.telemetry.metrics.eviction import EvictionMetrics
 from glasslet.telemetry.metrics.health import HealthMetrics, LoopMetrics
 from glasslet.telemetry.metrics.http import HTTPMetrics
@@ -57,6 +58,7 @@ class Metrics:
         self.api_client = APIClientMetrics(self.registry)
         self.cgroups = CgroupFamilies(self.registry)
         self.devices = DeviceMetrics(self.registry)
+        self.dra = DRAFamilies(self.registry)
         self.managers = ManagerFamilies(self.registry)
         self.pod_resources = PodResourcesMetrics(self.registry)
         self.volumes = VolumeFamilies(self.registry)
@@ -95,6 +97,10 @@ class Metrics:
     def count_plugins(self, sockets: Callable[[], Mapping[str, bool]]) -> None:
         """Called at each scrape: the sockets of plugins, and whether each is registered."""
         self.registry.collect_from(PluginCollector(sockets))
+
+    def count_resource_claims(self, counts: Callable[[], tuple[int, Mapping[str, int]]]) -> None:
+        """Called at each scrape: prepared resource claims, all of them and by driver."""
+        self.registry.collect_from(ClaimsInUseCollector(counts))
 
     def count_pods(self, counts: Callable[[], PodCounts]) -> None:
         """Called at each scrape: numbers of pods and containers."""

@@ -1,0 +1,1 @@
+"""Written by scripts/generate_protos; do not edit."""
