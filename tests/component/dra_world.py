@@ -34,7 +34,7 @@ GPU = "gpu.example"
 class DRAWorld:
     """One run of the agent's DRA side. Another one on the same folder and server is the agent after a restart."""
 
-    def __init__(self, folder: Path, server: FakeAPIServer) -> None:
+    def __init__(self, folder: Path, server: FakeAPIServer, cdi_problem: str = "") -> None:
         self.folder = folder
         self.server = server
         self.record, self.metrics, self.threads = Record(), Metrics(), InlineThreads()
@@ -48,6 +48,7 @@ class DRAWorld:
             recorder=self.record,
             metrics=self.metrics.dra,
             extended=True,
+            cdi_problem=cdi_problem,
         )
         self.metrics.count_resource_claims(self.claims.book.in_use)
         self.slices = NodeSlices(client=server, node=NODE, plugins=self.plugins, recorder=self.record)
@@ -98,9 +99,9 @@ class DRAWorld:
 
 
 @asynccontextmanager
-async def dra_world(folder: Path, server: FakeAPIServer | None = None) -> AsyncIterator[DRAWorld]:
+async def dra_world(folder: Path, server: FakeAPIServer | None = None, **fields: str) -> AsyncIterator[DRAWorld]:
     """Runs it meanwhile."""
-    world = DRAWorld(folder, server or FakeAPIServer())
+    world = DRAWorld(folder, server or FakeAPIServer(), **fields)
     await world.claims.start()
     async with running({"registry": world.registry.run, "plugins": world.plugins.run, "slices": world.slices.run}):
         yield world

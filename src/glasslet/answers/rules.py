@@ -130,6 +130,13 @@ _POD: Final[dict[Rule, RulePage]] = {
         "the volume's source; the last error; how often it was tried; processes that hold a busy mount.",
         "Correct the volume's source or what it refers to. The agent tries again by itself.",
     ),
+    Rule.CLAIM_NOT_PREPARED: RulePage(
+        "The devices that the pod claims (DRA) are not prepared: the sentence names the driver, the call and what its "
+        "error means, or that the driver is not registered on this node.",
+        "the call that lasts; the driver's whole error; how often it was tried.",
+        "Look at the driver's pod on this node and its log. The agent tries again by itself, at once when the driver "
+        "connects.",
+    ),
     Rule.SANDBOX: RulePage(
         "The pod's sandbox (its namespaces, network and pause container) cannot be created. Most often a network "
         "plugin (CNI) fails, is missing, or does not answer.",

@@ -49,6 +49,7 @@ class Rule(OpenEnum):
     CRASH_BACK_OFF = "crash_back_off"
     POST_START_HOOK = "post_start_hook"
     VOLUME_NOT_READY = "volume_not_ready"
+    CLAIM_NOT_PREPARED = "claim_not_prepared"
     SANDBOX = "sandbox"
     NETWORK_NOT_READY = "network_not_ready"
     PREDECESSOR = "predecessor"

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from glasslet.assembly.foundation import Foundation
 from glasslet.dra.claim_file import ClaimFile
+from glasslet.dra.claims import cdi_problem
 from glasslet.dra.claims_of_pods import ClaimsOfPods
 from glasslet.dra.driver_calls import DRACalls
 from glasslet.dra.forgotten_pods import ForgottenPods
@@ -20,6 +21,7 @@ from glasslet.pods.collaborators import ResourceClaims
 from glasslet.pods.upkeep.remains import Remains
 from glasslet.pods.wakes import PodWakes
 from glasslet.record.recorder import Recorder
+from glasslet.runtime.model import RuntimeInfo
 
 Services = Mapping[str, Callable[[], Awaitable[None]]]
 
@@ -53,7 +55,7 @@ def claim_services(dra: DRASide, remains: Remains, wakes: PodWakes, record: Reco
     return {"resource claims of gone pods": forgotten.run}
 
 
-def build_dra(foundation: Foundation) -> DRASide:
+def build_dra(foundation: Foundation, runtime: RuntimeInfo) -> DRASide:
     """The drivers of this node; none has registered yet."""
     gates, record, metrics = foundation.loaded.gates, foundation.record, foundation.metrics
     plugins = DRAPlugins()
@@ -68,6 +70,7 @@ def build_dra(foundation: Foundation) -> DRASide:
         recorder=record,
         metrics=metrics.dra,
         extended=gates.enabled("DRAExtendedResource"),
+        cdi_problem=cdi_problem(runtime.name, runtime.version),
     )
     metrics.count_resource_claims(claims.book.in_use)
     services: dict[str, Callable[[], Awaitable[None]]] = {"DRA plugins": plugins.run}

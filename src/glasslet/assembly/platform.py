@@ -35,7 +35,7 @@ class Platform(Struct, frozen=True, kw_only=True):
 async def build_platform(foundation: Foundation, runtime: RuntimeSide, host_ips: tuple[str, ...]) -> Platform:
     """Raises CgroupSetupFailed, RuntimeCallError, ValueError for an unusable folder of device plugins."""
     desired = build_desired(foundation)
-    csi, dra = build_csi(foundation), build_dra(foundation)
+    csi, dra = build_csi(foundation), build_dra(foundation, runtime.connection.info)
     handlers = {**csi.handlers, **dra.handlers}
     devices = build_devices(foundation, runtime, all_pods_known=desired.ready, handlers=handlers)
     pressures = NodePressures()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -72,6 +73,15 @@ def drivers_of(claim: ResourceClaimObject) -> tuple[str, ...]:
     allocation = claim.status.allocation
     results = allocation.devices.results if allocation is not None else ()
     return tuple(dict.fromkeys(one.driver for one in results))
+
+
+def cdi_problem(runtime: str, version: str) -> str:
+    """Why the runtime cannot give containers CDI devices: it would start them without. "" if it can, or may: containerd
+    1.7 has it if `enable_cdi` is set, later ones by default."""
+    found = re.match(r"v?(\d+)\.(\d+)", version)
+    if runtime != "containerd" or found is None or (int(found[1]), int(found[2])) >= (1, 7):
+        return ""
+    return f"{runtime} {version} gives containers no CDI devices; containerd 1.7 and later do"
 
 
 class NamedRequest(Struct, frozen=True, kw_only=True):

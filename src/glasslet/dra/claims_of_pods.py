@@ -47,7 +47,8 @@ class DRAWorkMetrics(Protocol):
 
 
 class ClaimsOfPods:
-    """`client` None: no API server, then no pod has claims. `extended`: gate DRAExtendedResource."""
+    """`client` None: no API server, then no pod has claims. `extended`: gate DRAExtendedResource;
+    `cdi_problem`: why the runtime gives no CDI devices."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class ClaimsOfPods:
         recorder: Recorder,
         metrics: DRAWorkMetrics,
         extended: bool = False,
+        cdi_problem: str = "",
     ) -> None:
         self.book = ClaimBook()
         self._plugins = plugins
@@ -68,6 +70,7 @@ class ClaimsOfPods:
         self._recorder = recorder
         self._metrics = metrics
         self._extended = extended
+        self._cdi_problem = cdi_problem
         self._turns: WeakValueDictionary[ClaimKey, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
@@ -177,6 +180,8 @@ class ClaimsOfPods:
                 raise DeviceClaimProblem(f"internal error: unable to get claim info for ResourceClaim {one.claim}")
             for device in _devices(entry, one):
                 found |= dict.fromkeys(device.cdi_ids)
+        if found and self._cdi_problem:
+            raise DeviceClaimProblem(f"{self._cdi_problem}: {', '.join(found)}")
         return tuple(found)
 
     def claims_of(self, pod: Pod, container: Container) -> tuple[ContainerClaim, ...]:

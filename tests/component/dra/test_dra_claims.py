@@ -150,6 +150,18 @@ async def test_a_claim_of_the_same_name_waits_until_the_old_one_is_given_back(tm
         assert await prepares(world, claimed_pod("u2")) == ("gpu.example/gpu=another",)
 
 
+async def test_a_runtime_that_would_leave_the_devices_out_starts_no_container(tmp_path: Path) -> None:
+    async with dra_world(tmp_path, cdi_problem="containerd 1.6.20 gives containers no CDI devices") as world:
+        put_claim(world.server)
+        async with driver_in(world, devices=lambda claim: []):
+            assert await prepares(world, claimed_pod()) == ()
+            await world.unprepare(claimed_pod())
+        async with driver_in(world):
+            text = "containerd 1.6.20 gives containers no CDI devices: gpu.example/gpu=c1-uid"
+            with pytest.raises(DeviceClaimProblem, match=text):
+                await prepares(world, claimed_pod())
+
+
 # -- drivers that fail -------------------------------------------------------------------------------------------------
 
 

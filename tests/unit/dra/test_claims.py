@@ -9,7 +9,7 @@ import pytest
 from glasslet.api.codec import decode, encode
 from glasslet.api.pod import Pod
 from glasslet.api.resource_claim import ResourceClaimObject
-from glasslet.dra.claims import WantedClaim, check_claim, drivers_of, named_requests, wanted_claims
+from glasslet.dra.claims import WantedClaim, cdi_problem, check_claim, drivers_of, named_requests, wanted_claims
 from glasslet.exchange.claims import DeviceClaimProblem
 
 
@@ -81,6 +81,21 @@ def test_a_container_names_requests_in_the_order_of_the_pods_claims() -> None:
     it = pod([DIRECT, second], named=({"name": "second", "request": "r"}, {"name": "direct"}))
     found = named_requests(it, it.spec.containers[0], extended=False)
     assert [(one.claim, one.request) for one in found] == [("c1", ""), ("c2", "r")]
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "knows"),
+    [
+        ("containerd", "1.6.20~ds1", False),
+        ("containerd", "v1.6.33", False),
+        ("containerd", "1.7.2", True),
+        ("containerd", "v2.4.2", True),
+        ("cri-o", "1.6.0", True),
+        ("containerd", "devel", True),
+    ],
+)
+def test_a_runtime_without_cdi_is_known_by_its_version(name: str, version: str, knows: bool) -> None:
+    assert (cdi_problem(name, version) == "") is knows
 
 
 def test_each_driver_of_a_claim_comes_once() -> None:

@@ -10,6 +10,7 @@ from glasslet.answers.why import Evidence, VerdictAnswer
 from glasslet.answers.words import duration
 from glasslet.exchange.finality import has_ended
 from glasslet.glass.trace.timeline import described, moment
+from glasslet.glass.verdicts.claim_words import claims_not_given_back
 from glasslet.glass.verdicts.exits import exit_words, has_run, killing, pod_stopped_for, saying
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.events import ChangeObserved, Decided, end_of
@@ -75,6 +76,8 @@ def terminating(it: Situation) -> VerdictAnswer | None:
         busy = f"; its volumes are busy: {', '.join(it.holders)} works in them" if it.holders else ""
         doing = f"its volumes and files are being removed{' (' + wait.on + ')' if wait is not None else ''}{busy}"
         brief = "stopped, being removed"
+    elif claims := claims_not_given_back(it):
+        doing, brief = f"its resource claims are being given back: {claims}", "stopped, gives back its claims"
     else:
         doing, left = _ends(it, None)
         brief = f"stopping{left}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from glasslet.answers.states import ContainerKind, Rule, VerdictState
 from glasslet.answers.why import Evidence, VerdictAnswer
-from glasslet.glass.verdicts import containers, ending, images, needs, progress, rejections, surroundings
+from glasslet.glass.verdicts import claim_words, containers, ending, images, needs, progress, rejections, surroundings
 from glasslet.glass.verdicts.situation import Situation
 from glasslet.record.stations import Station
 
@@ -28,6 +28,7 @@ RULES: tuple[Callable[[Situation], VerdictAnswer | None], ...] = (
     containers.crash_back_off,
     containers.post_start_hook,
     needs.volume_not_ready,
+    claim_words.claim_not_prepared,
     surroundings.network_not_ready,
     surroundings.sandbox,
     surroundings.predecessor,
