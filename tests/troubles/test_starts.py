@@ -116,17 +116,6 @@ def inodes_gone(start: Start) -> None:
         (start.root / name).write_text("x")
 
 
-def read_only(start: Start) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(start.root)], check=True)
-    start.held.callback(subprocess.run, ["umount", "-l", str(start.root)], check=True)
-    # Where it says why its start was refused, it can still write.
-    (start.root / "glasslet").mkdir()
-    (start.root / "pods").mkdir()
-    subprocess.run(["mount", "--bind", str(start.root / "pods"), str(start.root / "pods")], check=True)
-    start.held.callback(subprocess.run, ["umount", "-l", str(start.root / "pods")], check=True)
-    subprocess.run(["mount", "-o", "remount,bind,ro", str(start.root / "pods")], check=True)
-
-
 def too_much_reserved(start: Start) -> None:
     start.configuration |= {"systemReserved": {"memory": "900Ti"}}
 
