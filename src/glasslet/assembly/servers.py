@@ -166,6 +166,7 @@ def build_pod_resources(foundation: Foundation, pods: PodSide) -> UnixServer:
         else NoDeviceClaims(),
         metrics=foundation.metrics.pod_resources,
         over_limit=lambda: not bucket.take(foundation.clock.monotonic()),
+        known=pods.desired.ready,
         active_only=gates.enabled("KubeletPodResourcesListUseActivePods"),
         get_served=gates.enabled("KubeletPodResourcesGet"),
     )

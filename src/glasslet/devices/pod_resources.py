@@ -3,6 +3,7 @@ node."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -22,6 +23,8 @@ SOCKET = "pod-resources/kubelet.sock"
 """Below the root directory."""
 QPS, BURST = 100.0, 10
 """podresources.qps, podresources.burst: of all calls together."""
+KNOWN_SECONDS = 5.0
+"""Counted from the first call; clients give up after 10 s."""
 _ALWAYS = "Always"
 
 R = TypeVar("R", bound=Message)
@@ -98,6 +101,7 @@ class PodResources:
         claims: AllocatedClaims,
         metrics: CallMetrics,
         over_limit: Callable[[], bool],
+        known: Callable[[], bool] = lambda: True,
         active_only: bool = True,
         get_served: bool = True,
     ) -> None:
@@ -107,6 +111,8 @@ class PodResources:
         self._claims = claims
         self._metrics = metrics
         self._over_limit = over_limit
+        self._known = known
+        self._known_by: float | None = None
         self._active_only = active_only
         self._get_served = get_served
 
@@ -187,6 +193,7 @@ class PodResources:
         async def call(asked: Message, context: Any) -> R:
             if self._over_limit():
                 await context.abort(StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
+            await self._pods_known()
             try:
                 return answer(asked)
             except CallRefused as error:
@@ -197,6 +204,15 @@ class PodResources:
         return unary_unary_rpc_method_handler(
             call, request_deserializer=request.FromString, response_serializer=_serialized
         )
+
+    async def _pods_known(self) -> None:
+        """After a start an answer waits until the node's pods are known, for a while in all: it would be as if nobody
+        had any device."""
+        loop = asyncio.get_running_loop()
+        if self._known_by is None:
+            self._known_by = loop.time() + KNOWN_SECONDS
+        while not self._known() and loop.time() < self._known_by:  # noqa: ASYNC110 # sources have no event
+            await asyncio.sleep(0.05)
 
 
 def _abort(context: Any, why: str) -> Awaitable[None]:

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from glasslet.concurrency.services import running
-from glasslet.devices import unix_server
+from glasslet.devices import pod_resources, unix_server
 from glasslet.devices._generated import podresources_pb2 as v1
 from glasslet.devices.pod_resources import PodResources
 from glasslet.devices.unix_server import UnixServer
@@ -20,10 +20,17 @@ from glasslet.telemetry.metrics.catalog import Metrics
 from tests.unit.devices.test_pod_resources import Node
 
 
-def server(path: Path, record: Record, over_limit: Callable[[], bool] = lambda: False) -> UnixServer:
+def server(
+    path: Path,
+    record: Record,
+    over_limit: Callable[[], bool] = lambda: False,
+    known: Callable[[], bool] = lambda: True,
+) -> UnixServer:
     node = Node()
     told = Metrics().pod_resources
-    service = PodResources(pods=node, devices=node, shares=node, claims=node, metrics=told, over_limit=over_limit)
+    service = PodResources(
+        pods=node, devices=node, shares=node, claims=node, metrics=told, over_limit=over_limit, known=known
+    )
     return UnixServer(path=str(path), handlers=service.services(), recorder=record)
 
 
@@ -45,6 +52,25 @@ async def test_a_pod_is_told_and_an_unknown_one_is_an_error(tmp_path: Path) -> N
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await get(tmp_path / "s", "nobody")
         assert caught.value.details() == "pod nobody in namespace default not found"
+
+
+async def test_an_answer_waits_until_the_pods_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that asks a restarted agent at once would be told that no pod has a device."""
+    known = asyncio.Event()
+    it = server(tmp_path / "s", Record(), known=known.is_set)
+    async with running({"server": it.run}):
+        await it.listening.wait()
+        asked = asyncio.ensure_future(get(tmp_path / "s", "lives"))
+        done, _ = await asyncio.wait([asked], timeout=0.2)
+        assert not done
+        known.set()
+        assert (await asked).pod_resources.name == "lives"
+    # The pods of a source that stays away are not waited for by every call.
+    monkeypatch.setattr(pod_resources, "KNOWN_SECONDS", 0.0)
+    it = server(tmp_path / "s", Record(), known=lambda: False)
+    async with running({"server": it.run}):
+        await it.listening.wait()
+        assert (await get(tmp_path / "s", "lives")).pod_resources.name == "lives"
 
 
 async def test_too_many_calls_are_refused(tmp_path: Path) -> None:

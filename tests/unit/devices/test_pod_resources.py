@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ class Node:
         return {GPU: {0: ("a", "b")}}
 
 
-def service(metrics: Metrics | None = None, **gates: bool) -> PodResources:
+def service(metrics: Metrics | None = None, **gates: Any) -> PodResources:
     node = Node()
     told = (metrics or Metrics()).pod_resources
     return PodResources(
