@@ -113,7 +113,7 @@ def build_configuration_side(
 def _standalone(
     foundation: Foundation, needs: ConfigurationNeeds, keyring: NodeKeyring, plugins: PluginSide
 ) -> ConfigurationSide:
-    folder, nothing = objects_folder(), NoCluster()
+    folder, nothing = objects_folder(foundation.threads), NoCluster()
     held = (
         PodObjects(
             secrets=DirectObjects(kind=SECRETS, client=folder),

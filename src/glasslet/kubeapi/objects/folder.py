@@ -7,10 +7,10 @@ A changed object is seen at the pod's next sync, as with strategy Get of an API 
 
 from __future__ import annotations
 
-import asyncio
 import os
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import unquote
 
 from glasslet.kubeapi.decoding import UndecodableObject, decode_object
@@ -24,18 +24,25 @@ MAX_BYTES = 3 * 1024 * 1024
 """Of one object. An API server keeps at most 1.5 MiB of it in etcd."""
 
 
+class BlockingReads(Protocol):
+    """Runs a blocking read elsewhere (`host.threads`). `on`: what is read, in words."""
+
+    async def run(self, call: partial[bytes], *, on: str) -> bytes: ...
+
+
 class ObjectFolder:
     """Reads the objects of a folder. Implements the reading of `protocols.APIClient`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, threads: BlockingReads) -> None:
         self._folder = folder
+        self._threads = threads
 
     async def get(self, path: str, kind: type[T], *, timeout: float | None = None) -> T:
         """The object at a path of the REST API. Raises NotFound, NotDecoded, and Unavailable if the file cannot be
         read."""
         request = f"read of {path}"
         try:
-            data = await asyncio.to_thread(_read, self._folder / path.lstrip("/"))
+            data = await self._threads.run(partial(_read, self._folder / path.lstrip("/")), on=request)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             *_, resource, name = path.split("/")
             raise NotFound(request, f'{resource} "{unquote(name)}" not found', code=404, reason="NotFound") from None
@@ -49,10 +56,10 @@ class ObjectFolder:
         return found
 
 
-def objects_folder() -> ObjectFolder | None:
+def objects_folder(threads: BlockingReads) -> ObjectFolder | None:
     """The folder that the environment names."""
     named = os.environ.get(FOLDER_VARIABLE, "")
-    return ObjectFolder(Path(named)) if named else None
+    return ObjectFolder(Path(named), threads) if named else None
 
 
 def _read(path: Path) -> bytes:
