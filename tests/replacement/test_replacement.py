@@ -131,14 +131,18 @@ class _World:
 
 
 def _essence(found: Plain) -> Plain:
-    """UID, phase, IPs, since when it is ready, and of each container: ID, restarts, readiness."""
+    """UID, phase, IPs, since when it is ready, and of each container: ID, restarts, readiness.
+
+    A kubelet that starts does not read since when a static pod is ready: neither of the two does.
+    """
     status = found["status"]
+    static = "kubernetes.io/config.mirror" in found["metadata"].get("annotations", {})
     kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     return {
         "uid": found["metadata"]["uid"],
         "phase": status["phase"],
         "ips": status.get("podIPs"),
-        "ready since": _ready_since(found),
+        "ready since": None if static else _ready_since(found),
         "containers": {
             one["name"]: (one.get("containerID"), one["restartCount"], one["ready"], sorted(one["state"]))
             for kind in kinds
