@@ -344,6 +344,9 @@ class AllPhases:
     async def attachment(self, request: VolumeRequest) -> str:
         return f"example.org/{request.name}"
 
+    async def why_not_attached(self, request: VolumeRequest) -> str:
+        return ""
+
     async def release(self, uid: str) -> None:
         self.passed.append(f"release {uid}")
 
