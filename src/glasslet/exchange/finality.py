@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from glasslet.api.container import Container
 from glasslet.api.pod import Pod
+from glasslet.api.pod_conditions import BY_KUBELET, DISRUPTION_TARGET
 from glasslet.api.pod_origin import is_static
 from glasslet.api.pod_status import ContainerStatus, PodStatus
 from glasslet.api.restarts import is_sidecar, restarts_after
@@ -61,10 +62,12 @@ def shows_an_end(pod: Pod, before: PodStatus, after: PodStatus) -> bool:
 
 
 def with_end_withheld(status: PodStatus, before: PodStatus) -> PodStatus:
-    """The status with the phase of `before`, as long as something of the pod may still run."""
+    """The status with the phase of `before`, as long as something of the pod may still run, and without the agent's own
+    DisruptionTarget, which comes with the phase."""
     if not has_ended(status) or has_ended(before):
         return status
-    return replace(status, phase=before.phase, reason=before.reason, message=before.message)
+    conditions = tuple(one for one in status.conditions if (one.type, one.reason) != (DISRUPTION_TARGET, BY_KUBELET))
+    return replace(status, phase=before.phase, reason=before.reason, message=before.message, conditions=conditions)
 
 
 def comes_back_from_its_end(pod: Pod, before: PodStatus, after: PodStatus) -> str | None:

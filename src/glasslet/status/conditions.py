@@ -31,7 +31,7 @@ def pod_conditions(
         PodCondition(type="PodScheduled", status="True"),
     ]
     kept = (c for c in others if c.type != DISRUPTION_TARGET)
-    others = [*kept, *_resize(facts, phase), *_disruption(facts)]
+    others = [*kept, *_resize(facts, phase), *_disruption(facts, phase)]
     return (*others, *_with_times(fresh, previous, facts.pod.metadata.generation, facts.now))
 
 
@@ -51,10 +51,11 @@ def _resize(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
         yield from _with_times([under_way], facts.previous.conditions, resizing.accepted_generation, facts.now)
 
 
-def _disruption(facts: StatusFacts) -> Iterable[PodCondition]:
-    """The condition as found, or the agent's own, sent together with the end of a pod that the agent decided to end."""
+def _disruption(facts: StatusFacts, phase: str) -> Iterable[PodCondition]:
+    """The condition as found, or the agent's own, sent together with the terminal phase of a pod that the agent decided
+    to end: a controller that counts the end looks for it."""
     found = [c for c in facts.previous.conditions if c.type == DISRUPTION_TARGET]
-    if facts.verdict is None or not facts.verdict.disruption or not facts.finished:
+    if facts.verdict is None or not facts.verdict.disruption or phase not in ENDED:
         return found
     own = PodCondition(type=DISRUPTION_TARGET, status="True", reason=BY_KUBELET, message=facts.verdict.disruption)
     return _with_times([own], facts.previous.conditions, facts.pod.metadata.generation, facts.now)

@@ -16,6 +16,7 @@ from glasslet.api.object import ContainerID, PodUID, SandboxID
 from glasslet.api.pod import Pod, PodReadinessGate, PodSpec
 from glasslet.api.pod_status import PodCondition, PodStatus
 from glasslet.exchange.facts import ProbeOutcome, StatusFacts, StatusOverride, Waiting
+from glasslet.exchange.finality import with_end_withheld
 from glasslet.runtime.model import ContainerPhase, ObservedContainer, ObservedPod, ObservedSandbox
 from glasslet.status.builder import build_status, status_builder
 
@@ -383,3 +384,13 @@ def test_a_container_that_never_started_has_begun_in_1970() -> None:
     ended = status(pod(), observed(never)).container_statuses[0].state.terminated
     assert ended is not None
     assert encode(ended).startswith(b'{"exitCode":128,"reason":"StartError","startedAt":"1970-01-01T00:00:00Z"')
+
+
+@pytest.mark.parametrize("seen", [observed(instance(exited=1)), None], ids=["containers ended", "never begun"])
+def test_the_end_of_an_evicted_pod_has_its_disruption_from_the_first(seen: ObservedPod | None) -> None:
+    evicted = StatusOverride(phase="Failed", reason="Evicted", message="no room", disruption="no room")
+    ended = status(pod(), seen, verdict=evicted, terminating=True)
+    assert (ended.phase, condition(ended, "DisruptionTarget").status) == ("Failed", "True")
+    withheld = with_end_withheld(ended, PodStatus(phase="Running"))
+    assert withheld.phase == "Running"
+    assert "DisruptionTarget" not in [one.type for one in withheld.conditions]
